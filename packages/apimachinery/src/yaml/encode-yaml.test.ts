@@ -158,6 +158,27 @@ metadata:
     expect(decodeYaml(encodeYaml(["a\ud800b"])).value).toEqual(["a\ufffdb"]);
   });
 
+  it.each(hostile)("carries %j at a depth where values are in flow style", (text) => {
+    let value: JsonValue = { [text]: text, list: [text, { [text]: [text] }], empty: [{}, []], null: null, n: 1.5 };
+    for (let depth = 0; depth < 80; depth++) value = depth % 2 === 0 ? [value] : { a: value, [text]: depth };
+    expect(decodeYaml(encodeYaml(value), { maxDepth: 1000 }).value).toEqual(value);
+    expect(parse(encodeYaml(value), { version: "1.2" })).toEqual(value);
+  });
+
+  it.each([
+    ["long arrays", Array.from({ length: 10_000 }, () => 1)],
+    ["texts of many lines", "a\n".repeat(10_000)],
+  ])("is not many times as long as an object with deep %s", (_, content) => {
+    for (const depth of [20, 60, 900]) {
+      let value: JsonValue = content;
+      for (let level = 0; level < depth; level++) value = [value];
+      const text = encodeYaml(value);
+      expect(decodeYaml(text, { maxDepth: 1000, maxLength: Number.POSITIVE_INFINITY }).value).toEqual(value);
+      expect(text.length).toBeLessThan(10_000 * (2 * 64 + 4));
+      if (typeof content === "string") expect(text.length).toBeLessThan(6 * content.length);
+    }
+  });
+
   it("gives back every JSON value", () => {
     const piece = fc.oneof(
       fc.constantFrom(...hostile.filter((text) => text.length < 20)),

@@ -19,8 +19,19 @@ const INDICATOR_INSIDE = /:(\s|$)|\s#/;
 /** `indent` is the column of a literal block's lines. */
 export function formatYamlString(text: string, indent: number): string {
   if (!text.includes("\n")) return formatYamlKey(text);
-  return fitsLiteral(text) ? formatLiteral(text, indent) : formatDoubleQuoted(text);
+  return fitsLiteral(text) && !isMostlyIndentation(text, indent)
+    ? formatLiteral(text, indent)
+    : formatDoubleQuoted(text);
 }
+
+/** Columns that a literal block of any text may begin at. */
+const USUAL_INDENT = 8;
+/** How many times as long as the text its indentation may be beyond that. */
+const MAX_INDENTATION = 4;
+
+/** Lines of one character become many times as long in a deep block. */
+const isMostlyIndentation = (text: string, indent: number): boolean =>
+  indent > USUAL_INDENT && text.split("\n").length * indent > text.length * MAX_INDENTATION + indent;
 
 /** The text in one line. */
 export function formatYamlKey(text: string): string {
@@ -49,7 +60,8 @@ function formatLiteral(text: string, indent: number): string {
   return [header, ...lines.map((line) => (line === "" ? "" : pad + line))].join("\n");
 }
 
-function formatDoubleQuoted(text: string): string {
+/** In one line, and the same string for every reader. */
+export function formatDoubleQuoted(text: string): string {
   // JSON's escapes are YAML's too. A lone surrogate has no form in UTF-8; Go writes the replacement character for it.
   const quoted = JSON.stringify(text.replace(/[\ud800-\udfff]/gu, "\ufffd"));
   return quoted.replace(/[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g, escapeCodeUnit);

@@ -18,4 +18,14 @@ describe("indented JSON", () => {
   it("can stand inside a deeper text", () => {
     expect(`[\n  ${indentJson('{"a":[1]}', 1)}\n]`).toBe(JSON.stringify([{ a: [1] }], null, 2));
   });
+
+  it("is not many times as long as a deep object", () => {
+    const wide = JSON.stringify(Array.from({ length: 10_000 }, () => 1));
+    const deep = "[".repeat(980) + wide + "]".repeat(980);
+    const indented = indentJson(deep);
+    expect(JSON.stringify(JSON.parse(indented))).toBe(deep);
+    // Each line has at most 64 levels of two spaces.
+    expect(indented.length).toBeLessThan(12_000 * (2 * 64 + 4));
+    expect(indented).toContain(`\n${" ".repeat(128)}1,\n`);
+  });
 });

@@ -1,16 +1,19 @@
 // Indents JSON text without parsing it.
 
 const INDENT = "  ";
+/** Deeper levels are indented like this one. Otherwise an object of 60 kB becomes a text of 60 MB, by a long array below a thousand others. */
+const MAX_LEVEL = 64;
 const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 /**
- * Compact or loose JSON text, two spaces per level, numbers untouched. `depth` is the level that the text stands at:
+ * Compact or loose JSON text, two spaces per level up to MAX_LEVEL, numbers untouched. `depth` is the level that the text stands at:
  * its first line is not indented, the others are indented by at least that much.
  */
 export function indentJson(text: string, depth = 0): string {
   const newLines = [`\n${INDENT.repeat(depth)}`];
-  const newLine = (level: number): string => (newLines[level] ??= `${newLine(level - 1)}${INDENT}`);
+  const lineAt = (level: number): string => (newLines[level] ??= `${lineAt(level - 1)}${INDENT}`);
+  const newLine = (level: number): string => lineAt(Math.min(level, MAX_LEVEL));
   let out = "";
   let level = 0;
   /** Where what has not been written yet begins. */

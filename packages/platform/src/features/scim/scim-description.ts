@@ -17,7 +17,10 @@ export function describeService(first: string, id: string | undefined, method: s
   const documents = isConfig ? [serviceProviderConfig(base)] : documentsOf(first, base);
   if (documents === undefined) throw new ScimFault(404, "there is no such resource");
   if (method !== "GET") throw new ScimFault(405, "the method is not supported");
-  if (!isConfig && id === undefined) return listResponse(documents, { totalResults: documents.length, startIndex: 1 });
+  if (!isConfig && id === undefined) {
+    const texts = documents.map((document) => JSON.stringify(document));
+    return listResponse(texts, { totalResults: texts.length, startIndex: 1 });
+  }
   const isNamed = ({ id: own }: JsonObject): boolean => own === id || encodeURIComponent(String(own)) === id;
   const document = isConfig ? documents[0] : documents.find(isNamed);
   if (document === undefined) throw new ScimFault(404, "there is no such resource");

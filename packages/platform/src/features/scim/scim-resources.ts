@@ -83,7 +83,10 @@ export const SCIM_TYPES: readonly ScimType[] = [
       return {
         ...common(object, GROUP_SCHEMA, "Group", `${base}/Groups/${name}`, domain),
         displayName: textOf(spec["displayName"]) || name,
-        members: users.map((user) => ({ value: textOf(user), $ref: `${base}/Users/${textOf(user)}`, type: "User" })),
+        members: users.map((user) => ({
+          value: textOf(user),
+          ...(users.length > MAX_REFERENCES ? {} : { $ref: `${base}/Users/${textOf(user)}`, type: "User" }),
+        })),
       };
     },
     fromScim(resource, object, domain) {
@@ -103,6 +106,9 @@ export const SCIM_TYPES: readonly ScimType[] = [
     },
   },
 ];
+
+/** References of more members would be many times as long as their names, in a group that has up to 200,000. */
+const MAX_REFERENCES = 10_000;
 
 export const nameOf = (object: JsonObject): string => textOf(partsOf(object).metadata["name"]);
 const partsOf = ({ metadata, spec, status }: JsonObject) => ({

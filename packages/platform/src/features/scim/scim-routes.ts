@@ -14,7 +14,7 @@ import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { allowExchange } from "../../foundation/http/anonymous-callers.ts";
 import { type FeatureRoute, isBelow } from "../../foundation/http/feature-route.ts";
-import type { CallManagement, ManagementCall } from "../../foundation/http/management-call.ts";
+import { type CallManagement, LongAnswerError, type ManagementCall } from "../../foundation/http/management-call.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import { objectNameFor } from "../directory/object-name.ts";
 import { describeService, MAX_RESULTS, SCIM_ROLE } from "./scim-description.ts";
@@ -29,8 +29,13 @@ const SCIM_PATH = "/scim/v2";
 
 const MAX_BODY = 1024 * 1024;
 const ATTEMPTS = 5;
-/** Objects per page of a list: other requests get a turn between pages. */
+/** Objects, and bytes of several objects, that are read at once: other requests get a turn between pages. */
 const PAGE = 500;
+const PAGE_BYTES = 2 * 1024 * 1024;
+/** How many times fewer objects are read after a page that was too long. */
+const FEWER = 8;
+/** A list ends before the resource that would exceed this, unless it is the first. Members take many times as many bytes as their names. */
+const ANSWER_BYTES = 4 * 1024 * 1024;
 
 export type ScimNeeds = {
   readonly keys: AccessKeys;
@@ -114,7 +119,7 @@ const segmentsBelow = (path: string): readonly string[] =>
 /** A group may have many members, so the response to a change does not return them. */
 const patched = ({ name }: ScimType, answer: ApiResponse): ApiResponse => (name === "Group" ? NO_CONTENT : answer);
 
-type CallMore = Pick<ManagementCall, "query" | "body">;
+type CallMore = Pick<ManagementCall, "query" | "body" | "maxBytes">;
 type Call = (method: string, name: string, type: ScimType, more?: CallMore) => Promise<JsonObject>;
 
 /** Rejects with ScimFault. For a large response, other requests get a turn first. */
@@ -148,16 +153,28 @@ async function read(type: ScimType, id: string, call: Call): Promise<JsonObject>
   return object;
 }
 
+function noPage(error: unknown): undefined {
+  if (!(error instanceof LongAnswerError)) throw error;
+}
+
 /** Page by page. */
 async function* listed(type: ScimType, call: Call, { base, names }: Scim): AsyncGenerator<JsonObject> {
   let next = "";
-  do {
-    const query = { limit: String(PAGE), ...(next === "" ? {} : { continue: next }) };
-    const { items, metadata } = await call("GET", "", type, { query });
+  let limit = PAGE;
+  for (;;) {
+    const query = { limit: String(limit), ...(next === "" ? {} : { continue: next }) };
+    const page = await call("GET", "", type, { query, ...(limit === 1 ? {} : { maxBytes: PAGE_BYTES }) }).catch(noPage);
+    if (page === undefined) {
+      limit = Math.ceil(limit / FEWER);
+      continue;
+    }
+    limit = Math.min(PAGE, limit * 2);
+    const { items, metadata } = page;
     for (const item of isJsonArray(items) ? items : [])
       if (isJsonObject(item) && isPerson(item)) yield type.toScim(item, base, names.domain);
     next = isJsonObject(metadata) ? textOf(metadata["continue"]) : "";
-  } while (next !== "");
+    if (next === "") return;
+  }
 }
 
 async function list(type: ScimType, query: URLSearchParams, call: Call, scim: Scim): Promise<ApiResponse> {
@@ -165,12 +182,16 @@ async function list(type: ScimType, query: URLSearchParams, call: Call, scim: Sc
   const filter = text === "" ? () => true : parseFilter(text);
   const startIndex = Math.max(1, integerIn(query, "startIndex", 1));
   const count = Math.min(MAX_RESULTS, Math.max(0, integerIn(query, "count", MAX_RESULTS)));
-  const page: JsonObject[] = [];
+  const page: string[] = [];
   let totalResults = 0;
+  let left = ANSWER_BYTES;
   for await (const resource of listed(type, call, scim)) {
     if (!filter(resource)) continue;
     totalResults++;
-    if (totalResults >= startIndex && page.length < count) page.push(shown(resource, query));
+    if (totalResults < startIndex || page.length >= count || left <= 0) continue;
+    const text = JSON.stringify(shown(resource, query));
+    left -= text.length;
+    if (left > 0 || page.length === 0) page.push(text);
   }
   return listResponse(page, { totalResults, startIndex });
 }
