@@ -2,8 +2,9 @@
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { type Command, Option } from "commander";
-import { stringify } from "yaml";
 import type { CommandContext } from "./command-context.ts";
+import { plainJson, plainYaml } from "./plain-output.ts";
+import { plainText } from "./plain-text.ts";
 
 export type OutputFormat = "text" | "table" | "wide" | "json" | "yaml" | "name";
 export type OutputFlags = { readonly output: OutputFormat };
@@ -35,8 +36,8 @@ export function writeAs(
   { stdout }: CommandContext,
   names: readonly string[] = [],
 ): boolean {
-  if (output === "json") stdout.write(`${JSON.stringify(value, undefined, 2)}\n`);
-  else if (output === "yaml") stdout.write(stringify(value, { lineWidth: 0 }));
-  else if (output === "name") for (const name of names) stdout.write(`${name}\n`);
+  if (output === "json") stdout.write(`${plainJson(value, 2)}\n`);
+  else if (output === "yaml") stdout.write(plainYaml(value));
+  else if (output === "name") for (const name of names) stdout.write(`${plainText(name)}\n`);
   return output === "json" || output === "yaml" || output === "name";
 }

@@ -5,6 +5,9 @@ import type { Output } from "./command-context.ts";
 /** Control characters, other line ends, and characters that change the direction of the text around them. */
 const ACTIVE = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
+/** The same within a text of several lines. */
+export const ACTIVE_IN_LINES = /[^\P{Cc}\n]|[\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
 /** On one line. */
 export const plainText = (text: string): string => text.replaceAll(ACTIVE, " ");
 

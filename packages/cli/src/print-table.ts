@@ -33,7 +33,9 @@ export function printTable(
 export function printRows(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return "";
   const lines = [headings.map((name) => name.toUpperCase()), ...rows].map((line) => line.map(plainText));
-  const widths = headings.map((_, column) => Math.max(...lines.map((line) => [...(line[column] ?? "")].length)));
+  const widths = headings.map((_, column) =>
+    lines.reduce((width, line) => Math.max(width, [...(line[column] ?? "")].length), 0),
+  );
   return lines
     .map(
       (line) =>

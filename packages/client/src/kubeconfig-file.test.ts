@@ -1,8 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import { parseKubeconfig } from "./kubeconfig.ts";
 import { changeKubeconfigFile, putKubeconfigEntries, removeKubeconfigEntry } from "./kubeconfig-file.ts";
 
@@ -83,4 +92,18 @@ describe("kubeconfig files", () => {
     writeFileSync(`${file}.lock`, "");
     await expect(changeKubeconfigFile(file, () => "")).rejects.toThrow(`${file}.lock exists`);
   }, 20_000);
+
+  it("are not written for another user, but by root, and stay the files of their owner", async () => {
+    const file = join(directory, "foreign");
+    const put = () => changeKubeconfigFile(file, (text) => putKubeconfigEntries(text, file, [entry("a")]));
+    writeFileSync(file, "");
+    const uid = vi.spyOn(process, "getuid").mockReturnValue(statSync(file).uid + 1);
+    await expect(put()).rejects.toThrow(`${file} belongs to another user: name another file`);
+    uid.mockRestore();
+    expect(readFileSync(file, "utf8")).toBe("");
+    if (process.getuid?.() !== 0) return;
+    chownSync(file, 4242, 4343);
+    await put();
+    expect(statSync(file)).toMatchObject({ uid: 4242, gid: 4343 });
+  });
 });

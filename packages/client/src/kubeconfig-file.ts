@@ -1,7 +1,8 @@
 // Adds or removes entries of kubeconfig files. Everything else stays unchanged, including comments.
 // Source: k8s.io/client-go/tools/clientcmd (config.go ModifyConfig, loader.go lockFile)
 
-import { open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { chown, open, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
@@ -63,25 +64,38 @@ export async function changeKubeconfigFile(path: string, change: (text: string) 
   const lock = `${target}.lock`;
   await takeLock(lock);
   try {
-    const mode = await stat(target).then(
-      (found) => found.mode & 0o777,
-      () => OWNER_ONLY,
-    );
+    const found = await stat(target).catch(() => undefined);
+    const owner = ownerToKeep(found, path);
+    const mode = found === undefined ? OWNER_ONLY : found.mode & 0o777;
     const text = await readFile(target, "utf8").catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return "";
       throw new KubeconfigError(`cannot read ${path} (${error.code})`, { cause: error });
     });
-    await replaceFile(target, change(text), mode);
+    await replaceFile(target, change(text), mode, owner);
   } finally {
     await rm(lock, { force: true });
   }
 }
 
-/** Replaces the whole content of a file. Readable by its owner only, unless `mode` says otherwise. */
-export async function replaceFile(path: string, text: string, mode = OWNER_ONLY): Promise<void> {
+type Owner = Pick<Stats, "uid" | "gid">;
+
+/**
+ * Another user could read the credential in its file, and would lose the file. Root writes files of others for them, as with sudo. Throws
+ * KubeconfigError.
+ */
+function ownerToKeep(found: Owner | undefined, path: string): Owner | undefined {
+  const own = process.getuid?.();
+  if (found === undefined || own === undefined || found.uid === own) return undefined;
+  if (own !== 0) throw new KubeconfigError(`${path} belongs to another user: name another file`);
+  return found;
+}
+
+/** Replaces the whole content of a file. Readable by its owner only, unless `mode` says otherwise. `owner`: absent for this user. */
+export async function replaceFile(path: string, text: string, mode = OWNER_ONLY, owner?: Owner): Promise<void> {
   const fresh = `${path}.${process.pid}.new`;
   try {
     await writeFile(fresh, text, { mode, flag: "wx" });
+    if (owner !== undefined) await chown(fresh, owner.uid, owner.gid);
     await rename(fresh, path);
   } catch (error) {
     await rm(fresh, { force: true });

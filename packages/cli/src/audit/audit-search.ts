@@ -12,13 +12,13 @@ import {
   summarize,
 } from "@postern/platform/features/audit/search-audit-log";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { stringify } from "yaml";
 import type { CommandContext, Output } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
 import { listAt } from "../json-members.ts";
 import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
 import { type OutputFlags, withOutputOption } from "../output-option.ts";
+import { plainJson, plainYaml } from "../plain-output.ts";
 import { cellText, printRows } from "../print-table.ts";
 
 type SearchFlags = ConnectionFlags &
@@ -206,14 +206,14 @@ async function writeList(
     let isEmpty = true;
     for await (const item of items) {
       isEmpty = false;
-      await written(stdout, stringify([item], { lineWidth: 0 }));
+      await written(stdout, plainYaml([item]));
     }
     if (isEmpty) stdout.write("[]\n");
     return;
   }
   let before = "[";
   for await (const item of items) {
-    await written(stdout, `${before}\n  ${JSON.stringify(item)}`);
+    await written(stdout, `${before}\n  ${plainJson(item)}`);
     before = ",";
   }
   stdout.write(before === "[" ? "[]\n" : "\n]\n");

@@ -17,7 +17,7 @@ beforeAll(async () => {
   server.respond(({ url = "" }, response) => {
     if (url === "/apis") return sendJson(response, { groups: [{ name: "management.example.com" }] });
     const namespace = /instances|generators/.test(url) ? { namespace: "p-shop" } : {};
-    const names = ["web", "a b", "$(reboot)", "`x`", "x;y", "api.eu"];
+    const names = ["web", "a b", "-rf", "--kubeconfig", "$(reboot)", "`x`", "x;y", "api.eu"];
     sendJson(response, {
       kind: "List",
       metadata: {},
@@ -32,9 +32,9 @@ afterAll(async () => {
 
 it.each([
   ["keys", "web\napi.eu\n", "ownedaccesskeys"],
-  ["virtual-clusters", "shop/web\nshop/api.eu\n", "virtualclusterinstances"],
+  ["virtual-clusters", "shop/web\nshop/-rf\nshop/--kubeconfig\nshop/api.eu\n", "virtualclusterinstances"],
   ["projects", "web\napi.eu\n", "projects"],
-  ["generators", "shop/web\nshop/api.eu\n", "kubeconfiggenerators"],
+  ["generators", "shop/web\nshop/-rf\nshop/--kubeconfig\nshop/api.eu\n", "kubeconfiggenerators"],
   ["clusters", "web\napi.eu\n", "clusters"],
 ])("prints %s that are words of a shell", async (kind, stdout, resource) => {
   expect(await runCommand(["complete-names", kind], environment)).toEqual({ code: 0, stdout, stderr: "" });

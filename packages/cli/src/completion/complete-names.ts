@@ -19,8 +19,8 @@ export const createCompleteNamesCommand = (context: CommandContext): Command =>
     .addArgument(new Argument("<kind>").choices(NAME_KINDS))
     .action(async (kind: NameKind, flags: ConnectionFlags) => {
       const names = await namesOf(kind, flags, context).catch(() => []);
-      // A name that is no word would be several, or a part of the script.
-      for (const name of names) if (/^[\w./:@-]+$/.test(name)) context.stdout.write(`${name}\n`);
+      // A name that is no word would be several, or a part of the script; one that begins with a hyphen, an option.
+      for (const name of names) if (/^[\w./:@][\w./:@-]*$/.test(name)) context.stdout.write(`${name}\n`);
     });
 
 async function namesOf(kind: NameKind, flags: ConnectionFlags, context: CommandContext): Promise<readonly string[]> {

@@ -3,7 +3,7 @@
 // Source: k8s.io/client-go/pkg/apis/clientauthentication/v1/types.go
 
 import { createHash } from "node:crypto";
-import { access, constants, open, readFile, rm, stat } from "node:fs/promises";
+import { access, constants, lstat, open, readdir, readFile, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
@@ -128,12 +128,13 @@ async function credentialOf(name: string, flags: CredentialFlags, context: Comma
     return { user, expires: issued.expires, issuedAt: Date.now(), cluster };
   };
   // Many pods have no file system that they may write to. Programs there keep the credential in memory until it expires.
-  if (!(await canKeepIn(dirname(file)))) return proven(await issue());
+  if (!(await canKeepIn(dirname(file), CACHE_LEVELS))) return proven(await issue());
   return await underLock(`${file}.lock`, async () => {
     const kept = await readKept(file);
     if (kept !== undefined && isFresh(kept) && (await isAccepted(proven(kept), context.environment)))
       return proven(kept);
     const fresh = await issue();
+    await removeEnded(dirname(dirname(file)));
     await replaceFile(file, JSON.stringify(fresh));
     return proven(fresh);
   });
@@ -141,14 +142,47 @@ async function credentialOf(name: string, flags: CredentialFlags, context: Comma
 
 const CANNOT_WRITE = ["EACCES", "EPERM", "EROFS"];
 
-async function canKeepIn(directory: string): Promise<boolean> {
+/** `postern/credentials/<platform>`: the directories of the cache that are this program's own. */
+const CACHE_LEVELS = 3;
+const WRITABLE_BY_OTHERS = 0o022;
+
+/** Whether files there stay between calls, and no other user can replace them: their credentials and addresses are used. */
+async function canKeepIn(directory: string, levels: number): Promise<boolean> {
   try {
     await makeDirectory(directory, 0o700);
     await access(directory, constants.W_OK);
+    for (let [level, path] = [0, directory]; level < levels; level++, path = dirname(path))
+      if (!(await isOwn(path))) return false;
     return true;
   } catch (error) {
     if (error instanceof Error && "code" in error && CANNOT_WRITE.includes(String(error.code))) return false;
     throw error;
+  }
+}
+
+/** Windows has neither owners nor modes here. */
+async function isOwn(path: string): Promise<boolean> {
+  const own = process.getuid?.();
+  if (own === undefined) return true;
+  const [entry, target] = await Promise.all([lstat(path), stat(path)]);
+  return entry.uid === own && target.uid === own && (target.mode & WRITABLE_BY_OTHERS) === 0;
+}
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Deletes credentials that have expired, also those that were issued to credentials of the platform that are not used any more. */
+async function removeEnded(directory: string): Promise<void> {
+  for (const platform of await readdir(directory)) {
+    const own = join(directory, platform);
+    // Another process may delete the same.
+    const files = await readdir(own).catch(() => undefined);
+    for (const file of files ?? []) {
+      const expires = file.endsWith(".json") ? (await readKept(join(own, file)))?.expires : undefined;
+      if (expires !== undefined && Date.parse(expires) < Date.now()) await rm(join(own, file), { force: true });
+    }
+    const isUnused = files?.length === 0 && (await stat(own).then(({ mtimeMs }) => Date.now() - mtimeMs > DAY_MS));
+    // One that is not empty any more stays.
+    if (isUnused) await rmdir(own).catch(() => {});
   }
 }
 

@@ -67,6 +67,21 @@ describe("a command line that waits for the browser", () => {
     expect(redeemed.map((form) => form.get("redirect_uri"))).toEqual([redirectUri]);
   });
 
+  it.each(["//", "http://[", "//[/callback"])("goes on after a request for %s", async (path) => {
+    const { result, redirectUri, state, come } = await begin();
+    const { port } = new URL(redirectUri);
+    const socket = connect(Number(port), "127.0.0.1");
+    socket.end(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+    const answer = await new Promise<string>((resolve, reject) => {
+      let text = "";
+      socket.on("data", (part) => (text += part)).once("close", () => resolve(text));
+      socket.once("error", reject);
+    });
+    expect(answer).toMatch(/^HTTP\/1\.1 404 /);
+    expect(await come({ code, state, iss: server })).toBe(200);
+    expect(await result).toBe(key);
+  });
+
   it("heeds no other program that finds its port", async () => {
     const { result, redirectUri, state, come } = await begin();
     // It may never end what it begins.

@@ -16,6 +16,7 @@ import { UsageError } from "../usage-error.ts";
 
 const CLIENT = "postern-cli";
 const WAIT_MS = 10 * 60_000;
+const MAX_INTERVAL_SECONDS = 60;
 const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 
 type Answer = { readonly status: number; readonly body: JsonObject };
@@ -81,7 +82,7 @@ export async function signInWithDevice(transport: NodeTransportOptions, { stderr
   if (status !== 200 || deviceCode === "") throw new UsageError(faultIn(body, status));
   stderr.write(`Open ${cellText(body["verification_uri"])} on any device and enter this code:\n`);
   stderr.write(`${cellText(body["user_code"])}\n`);
-  let seconds = Number(body["interval"] ?? 5);
+  let seconds = intervalIn(body);
   for (;;) {
     await delay(seconds * 1000);
     const form = { grant_type: DEVICE_GRANT, device_code: deviceCode };
@@ -90,6 +91,11 @@ export async function signInWithDevice(transport: NodeTransportOptions, { stderr
     if (error === "slow_down") seconds += 5;
     else if (error !== "authorization_pending") return keyIn(answer);
   }
+}
+
+/** RFC 8628: five seconds where the server names none. A timer would take the time of a day and more, or no number, for none. */
+function intervalIn({ interval }: JsonObject): number {
+  return typeof interval === "number" && interval >= 1 && interval <= MAX_INTERVAL_SECONDS ? interval : 5;
 }
 
 async function redeem(transport: NodeTransportOptions, form: object): Promise<string> {
@@ -159,6 +165,8 @@ function readReturn(
   state: string,
   issuer: string,
 ): { readonly code: string } | { readonly error: string } | undefined {
+  // Pages of browsers reach this port, too, with paths such as `//`.
+  if (!URL.canParse(url, "http://127.0.0.1")) return undefined;
   const { pathname, searchParams } = new URL(url, "http://127.0.0.1");
   const isOurs = method === "GET" && pathname === "/callback" && searchParams.get("state") === state;
   // Ignores the response of another platform.

@@ -3,7 +3,7 @@
 
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { connectThrough, parseProxy, proxyBeyond, proxyFor } from "./http-proxy.ts";
 import { createNodeTransport } from "./node.ts";
@@ -105,4 +105,44 @@ it("rejects when a proxy never ends its answer", async () => {
   await once(proxy, "connection");
   await vi.advanceTimersByTimeAsync(15_000);
   await refused;
+});
+
+it.each(["directly", "through a proxy"])("does not wait for TLS of a silent server %s", async (way) => {
+  const sockets = new Set<Socket>();
+  const server = createServer().on("connection", (socket) => sockets.add(socket));
+  server.on("connect", (_request, socket) => socket.write("HTTP/1.1 200 OK\r\n\r\n"));
+  const silent = createTcpServer((socket) => sockets.add(socket));
+  for (const each of [server, silent]) await once(each.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    silent.close();
+  });
+  const portOf = (each: typeof silent | typeof server) => (each.address() as AddressInfo).port;
+  await using transport = createNodeTransport({
+    server: `https://127.0.0.1:${portOf(silent)}`,
+    connectTimeoutMs: 200,
+    ...(way === "directly" ? {} : { proxyURL: `http://127.0.0.1:${portOf(server)}` }),
+  });
+  const sent = transport.send({ method: "GET", path: "/", headers: {} });
+  await expect(sent).rejects.toMatchObject({ code: "ETIMEDOUT" });
+});
+
+it("gives up a proxy that is silent when the transport is disposed", async () => {
+  const sockets = new Set<Socket>();
+  const silent = createTcpServer((socket) => sockets.add(socket));
+  await once(silent.listen(0, "127.0.0.1"), "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    silent.close();
+  });
+  const transport = createNodeTransport({
+    server: "https://postern.example",
+    proxyURL: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+  });
+  const sent = transport.send({ method: "GET", path: "/", headers: {} });
+  sent.catch(() => {});
+  await vi.waitFor(() => expect(sockets.size).toBe(1));
+  await transport[Symbol.asyncDispose]();
+  await expect(sent).rejects.toThrow("cannot be used");
 });

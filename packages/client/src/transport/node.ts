@@ -22,7 +22,11 @@ export type NodeTransportOptions = {
   readonly proxyURL?: string;
   /** Variables that may name a proxy: HTTPS_PROXY and NO_PROXY. Default: none is used. */
   readonly proxyEnvironment?: ProxyEnvironment;
+  /** For a connection and its TLS, without the CONNECT of a proxy. Default: 30 seconds. The error has the code ETIMEDOUT. */
+  readonly connectTimeoutMs?: number;
 };
+
+const CONNECT_TIMEOUT_MS = 30_000;
 
 /** A transport that keeps connections open until it is disposed. Throws ProxyError for a proxy that is not used by HTTP. */
 export function createNodeTransport(options: NodeTransportOptions): Transport {
@@ -43,7 +47,8 @@ export function createNodeTransport(options: NodeTransportOptions): Transport {
       })
     : new http.Agent({ keepAlive: true });
   const proxy = isSecure ? proxyOf(options, host, base.port === "" ? HTTPS_PORT : Number(base.port)) : undefined;
-  if (proxy !== undefined) connectBy(agent, proxy);
+  const ended = new AbortController();
+  if (proxy !== undefined) connectBy(agent, proxy, ended.signal);
   const { request: open } = isSecure ? https : http;
 
   const sendOnce = ({ method, path, headers, body, signal }: TransportRequest) =>
@@ -64,6 +69,9 @@ export function createNodeTransport(options: NodeTransportOptions): Transport {
         const mayBeStale = request.reusedSocket && error.code === "ECONNRESET" && method === "GET";
         reject(mayBeStale ? new StaleConnectionError(error.message, { cause: error }) : error);
       });
+      request.once("socket", (socket) => {
+        if (!request.reusedSocket) limitConnecting(socket, isSecure ? "secureConnect" : "connect", options);
+      });
       request.end(body);
     });
 
@@ -78,6 +86,7 @@ export function createNodeTransport(options: NodeTransportOptions): Transport {
       }
     },
     async [Symbol.asyncDispose]() {
+      ended.abort();
       agent.destroy();
     },
   };
@@ -90,12 +99,25 @@ function proxyOf({ proxyURL, proxyEnvironment }: NodeTransportOptions, host: str
   return proxyEnvironment === undefined ? undefined : proxyBeyond(host, port, proxyEnvironment);
 }
 
+/** A server, or what is in front of it, may accept a connection and then be silent. */
+function limitConnecting(
+  socket: Socket,
+  connected: string,
+  { connectTimeoutMs = CONNECT_TIMEOUT_MS }: NodeTransportOptions,
+): void {
+  const timer = setTimeout(
+    () => socket.destroy(Object.assign(new Error("no connection in time"), { code: "ETIMEDOUT" })),
+    connectTimeoutMs,
+  );
+  for (const event of [connected, "close"]) socket.once(event, () => clearTimeout(timer));
+}
+
 /** TLS is spoken with the server, so that the proxy reads nothing. */
-function connectBy(agent: http.Agent, proxy: URL): void {
+function connectBy(agent: http.Agent, proxy: URL, signal: AbortSignal): void {
   // The agent has the options of `tls.connect`, which its types do not say.
   agent.createConnection = (options: tls.ConnectionOptions, done?: (error: Error | null, stream: Socket) => void) => {
     const { host = "", port = HTTPS_PORT } = options;
-    connectThrough(proxy, host, Number(port))
+    connectThrough(proxy, host, Number(port), signal)
       .then((socket) => secured(socket, options))
       .then(
         (socket) => done?.(null, socket),
