@@ -1,5 +1,6 @@
 // An hour of one hostile administrator of a project beside a bystander: everything a tenant can store in numbers, everything it can send at a size,
-// and a Table or OpenAPI document of it all, in an order drawn with --seed. The server is in a cgroup of --mebibytes where one can be made. Meanwhile the bystander reads, signs in, revokes keys and writes.
+// and a Table or OpenAPI document of it all, in an order drawn with --seed. The server is in a cgroup of --mebibytes where one can be made: TMPDIR has to be on a disk,
+// since files in memory count there. Meanwhile the bystander reads, signs in, revokes keys and writes.
 // Exits with 1 if 1 of 100 reads waits longer than 100 ms, a revocation longer than a second, the server ends, or it outgrows --mebibytes.
 // Usage: npx tsx --conditions=@postern/source benchmarks/hostile-administrator.ts [--minutes 60] [--mebibytes 1024] [--seed 1]
 
@@ -33,11 +34,11 @@ const REQUESTS_A_ROUND = 200;
 /** As in a container: Node takes its heap from the limit, and the kernel ends a server that outgrows it. */
 await using cgroup = await createMemoryCgroup(limit << 20);
 if (cgroup === undefined) console.log("no cgroup can be made here: resident memory is compared with the limit");
-// Warnings name what the event loop was blocked by.
+// As the image and the systemd unit start it. Warnings name what the event loop was blocked by.
 await using tenants = await startTenants({
   objects: 0,
   flags: cgroup === undefined ? ["--memory-limit-mib", String(limit)] : [],
-  env: { POSTERN_LOG_LEVEL: "warn" },
+  env: { POSTERN_LOG_LEVEL: "warn", MALLOC_ARENA_MAX: "2" },
   run: cgroup?.run,
 });
 const { send, target } = tenants;

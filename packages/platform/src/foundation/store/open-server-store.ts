@@ -11,6 +11,7 @@ import type { ServerTable } from "@postern/stores/sqlite/server-table";
 import type { Configuration } from "../config/configuration.ts";
 import type { StoredKeyRing } from "../encryption/stored-key-ring.ts";
 import { tracedStorage } from "../tracing/traced-storage.ts";
+import { fileSystemRisk } from "./file-system-risk.ts";
 import { isFirstStart } from "./first-start-mark.ts";
 import { assertComplete } from "./incomplete-store.ts";
 import { measuredStorage } from "./measured-storage.ts";
@@ -72,6 +73,8 @@ export async function openServerStore(deps: {
   const store = await (join?.() ?? openStore(configuration, { isServer: true, onChecked, onFailure, waiting, table }));
   const { storage: opened, election, isShared, enter, forget, connect, reloadCredentials, checks } = store;
   teardown.use(opened);
+  const risk = join === undefined ? await fileSystemRisk(configuration) : undefined;
+  if (risk !== undefined) logger.warn({ component: "store" }, `${risk.message}: ${risk.remedy}`);
   const { clock } = runtime;
   const { kind } = configuration.store;
   const disk = measuredStorage({ storage: tracedStorage(opened, kind, tracing), kind, clock, metrics });

@@ -1,4 +1,4 @@
-// Checks the data directory: owner, permissions and free space.
+// Checks the data directory: owner, permissions, free space and file system.
 
 import type { Stats } from "node:fs";
 import { readdir, stat, statfs } from "node:fs/promises";
@@ -7,6 +7,7 @@ import { KEY_FILES } from "../../bootstrap/key-files.ts";
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
 import { systemErrorCode } from "../../foundation/pki/private-file.ts";
+import { fileSystemRisk } from "../../foundation/store/file-system-risk.ts";
 import { readServerSecret, serverKeyPath } from "../../foundation/store/server-keys.ts";
 import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
 
@@ -35,7 +36,13 @@ export async function checkFiles(configuration: Configuration): Promise<readonly
     return [fault("files", `${dataDir} cannot be read (${found})`, "run the doctor as the user that runs the server")];
   }
   if (!found.isDirectory()) return [fault("files", `${dataDir} is no directory`, "correct --data-dir")];
-  return [...(await checkAccess(configuration, found)), await checkServerKey(configuration), await checkRoom(dataDir)];
+  const risk = await fileSystemRisk(configuration);
+  return [
+    ...(await checkAccess(configuration, found)),
+    await checkServerKey(configuration),
+    await checkRoom(dataDir),
+    ...(risk === undefined ? [] : [warning("file system", risk.message, risk.remedy)]),
+  ];
 }
 
 export const isDirectory = (path: string): Promise<boolean> =>
