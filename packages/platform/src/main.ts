@@ -13,6 +13,7 @@ import { ConfigurationError } from "./foundation/config/configuration-error.ts";
 import { ensurePrivateDirectory } from "./foundation/pki/private-file.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
 import { readServerSecrets } from "./foundation/store/server-keys.ts";
+import { proxyOfEnvironment } from "./foundation/upstream/outbound-proxy.ts";
 import { frontCount, ONE_FRONT, ownMachine } from "./fronts/front-count.ts";
 import type { DemandTimes } from "./fronts/front-demand.ts";
 import { FrontPool, showFronts } from "./fronts/front-pool.ts";
@@ -75,12 +76,15 @@ async function start(
   }: ServerSurroundings,
   teardown: Teardown,
 ): Promise<RunningServer> {
+  const outbound = proxyOfEnvironment(configuration);
   // A server in another program has one thread by default.
   const isAlone = startFrontThread === undefined && configuration.threads === undefined;
   const count = isAlone ? ONE_FRONT : frontCount(configuration, ownMachine());
   const share = createFrontShare(count.first);
   const basics = await openBasics(configuration, { logDestination, onFaults, withProcessMetrics: true }, teardown);
   const { metrics, logger, runtime } = basics;
+  if (outbound !== undefined)
+    logger.info({ address: outbound.host }, "hosts outside are reached through an HTTP proxy");
   await ensurePrivateDirectory(configuration.dataDir);
   teardown.use(lockDataDirectory(configuration));
   const manifests = await readBootstrap(configuration);

@@ -10,6 +10,8 @@ export type HttpProxy = {
   readonly url: string;
   /** Hosts and ports that clients have asked for. */
   targets(): readonly string[];
+  /** Users and passwords, as `user:password`, that clients have presented. */
+  logins(): readonly string[];
   /** From now on connections go there, whatever clients ask for. */
   lead(to: Place): void;
   /** Ends all connections. */
@@ -20,10 +22,13 @@ export type HttpProxy = {
 export async function startHttpProxy(address = "127.0.0.1"): Promise<HttpProxy> {
   const open = new Set<Socket>();
   const targets = new Set<string>();
+  const logins = new Set<string>();
   let led: Place | undefined;
   const server = createServer();
-  server.on("connect", ({ url = "" }, client: Socket) => {
+  server.on("connect", ({ url = "", headers }, client: Socket) => {
     targets.add(url);
+    const [, login] = /^Basic (.*)$/.exec(headers["proxy-authorization"] ?? "") ?? [];
+    if (login !== undefined) logins.add(Buffer.from(login, "base64").toString());
     const { hostname, port } = new URL(`http://${url}`);
     const target = connect(led ?? { host: hostname, port: Number(port) }, () =>
       client.write("HTTP/1.1 200 OK\r\n\r\n"),
@@ -38,6 +43,7 @@ export async function startHttpProxy(address = "127.0.0.1"): Promise<HttpProxy> 
   return {
     url: `http://${address}:${typeof bound === "object" && bound !== null ? bound.port : 0}`,
     targets: () => [...targets],
+    logins: () => [...logins],
     lead(to) {
       led = to;
     },

@@ -10,6 +10,13 @@ export type ProxyEnvironment = { readonly [name: string]: string | undefined };
 /** The message names the proxy, and no credential for it. */
 export class ProxyError extends Error {
   override readonly name = "ProxyError";
+  /** With which the proxy answered CONNECT. Undefined: it did not answer. */
+  readonly status: number | undefined;
+
+  constructor(message: string, { cause, status }: { readonly cause?: unknown; readonly status?: number } = {}) {
+    super(message, cause === undefined ? {} : { cause });
+    this.status = status;
+  }
 }
 
 const CONNECT_TIMEOUT_MS = 15_000;
@@ -19,13 +26,24 @@ const HTTP_PORT = 80;
  * The proxy for a host. Undefined: none. `host` is a name or an address without brackets. Throws ProxyError for a proxy that is not used by HTTP.
  */
 export function proxyFor(host: string, port: number, environment: ProxyEnvironment): URL | undefined {
-  const read = (name: string): string => environment[name] || environment[name.toLowerCase()] || "";
-  const proxy = read("HTTPS_PROXY");
+  const proxy = variable(environment, "HTTPS_PROXY");
   if (proxy === "") return undefined;
-  const excluded = read("NO_PROXY").split(",");
+  const excluded = variable(environment, "NO_PROXY").split(",");
   if (excluded.some((entry) => isExcluded(host.toLowerCase(), port, entry.trim().toLowerCase()))) return undefined;
   return parseProxy(proxy, "HTTPS_PROXY");
 }
+
+/** The proxy of the environment, whatever the host. Undefined: none. Throws ProxyError, also for a login that cannot be used. */
+export function namedProxy(environment: ProxyEnvironment): URL | undefined {
+  const text = variable(environment, "HTTPS_PROXY");
+  if (text === "") return undefined;
+  const proxy = parseProxy(text, "HTTPS_PROXY");
+  loginOf(proxy);
+  return proxy;
+}
+
+const variable = (environment: ProxyEnvironment, name: string): string =>
+  environment[name] || environment[name.toLowerCase()] || "";
 
 /** `origin`: where it was named. Throws ProxyError. */
 export function parseProxy(text: string, origin: string): URL {
@@ -85,10 +103,10 @@ export async function connectThrough(proxy: URL, host: string, port: number, sig
     // A timeout of the request would begin anew with each byte of a head without an end.
     const timer = setTimeout(() => request.destroy(new Error("it does not answer")), CONNECT_TIMEOUT_MS);
     request.once("close", () => clearTimeout(timer));
-    const fail = (why: string, cause?: Error): void =>
-      reject(new ProxyError(`the proxy ${proxy.host} ${why}`, { cause }));
-    const refuse = (status: number | undefined): void =>
-      fail(`answers CONNECT ${target} with ${status}${status === 407 ? needsLogin(login) : ""}`);
+    const fail = (why: string, details: { readonly cause?: Error; readonly status?: number }): void =>
+      reject(new ProxyError(`the proxy ${proxy.host} ${why}`, details));
+    const refuse = (status = 0): void =>
+      fail(`answers CONNECT ${target} with ${status}${status === 407 ? needsLogin(login) : ""}`, { status });
     request.once("connect", (response, socket) => {
       clearTimeout(timer);
       if (response.statusCode === 200) return resolve(socket);
@@ -99,7 +117,7 @@ export async function connectThrough(proxy: URL, host: string, port: number, sig
       response.destroy();
       refuse(response.statusCode);
     });
-    request.once("error", (error) => fail(`cannot be used: ${error.message}`, error));
+    request.once("error", (cause) => fail(`cannot be used: ${cause.message}`, { cause }));
     request.end();
   });
 }

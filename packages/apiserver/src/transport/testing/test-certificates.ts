@@ -7,14 +7,15 @@ import { join } from "node:path";
 
 export type TestCertificate = { readonly key: string; readonly cert: string };
 
-/** Self-signed, for `localhost` and the loopback addresses, and valid from now by the clock that openssl has with these variables. */
+/** Self-signed, for the hosts, and valid from now by the clock that openssl has with these variables. */
 export function createTestCertificate(
   commonName = "localhost",
   env: Readonly<Record<string, string>> = {},
+  hosts = "DNS:localhost,IP:127.0.0.1,IP:::1",
 ): TestCertificate {
   const folder = mkdtempSync(join(tmpdir(), "test-certificate-"));
   const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-  const names = "subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1";
+  const names = `subjectAltName=${hosts}`;
   const curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
   const subject = ["-subj", `/O=testers/CN=${commonName}`, "-addext", names];
   try {

@@ -7,6 +7,7 @@ import { parseLeadTime } from "../../foundation/config/rules.ts";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { labelledCounter } from "../../foundation/metrics/counters.ts";
 import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "../../foundation/upstream/address-rules.ts";
+import { outboundProxy } from "../../foundation/upstream/outbound-proxy.ts";
 import { ownAddresses } from "../../foundation/upstream/tenant-addresses.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
 import type { Directory } from "../directory/directory.ts";
@@ -26,6 +27,7 @@ export async function openNoticeWebhook({ configuration, runtime }: Foundation):
       refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS],
       allow: webhook.allowedAddresses,
       ownAddresses,
+      proxyFor: outboundProxy(configuration),
       option: "--notice-webhook-allowed-addresses",
     }),
   });

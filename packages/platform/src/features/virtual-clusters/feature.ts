@@ -129,7 +129,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
     endpoint.onAuthorityChange?.(listener) ?? { [Symbol.dispose]: () => undefined };
   const spaceInstances = objects("spaceinstances", { namespaced: true });
   const faults = createClusterFaults(names, [instances, spaceInstances], base.recordEvent);
-  const { platform, proxy, watchBacklog } = configuration;
+  const { platform, proxy, outboundProxy, proxyEnvironment, watchBacklog } = configuration;
   const rotations = openRotationStates(base);
   const threads =
     needs.threads &&
@@ -138,7 +138,7 @@ export function openVirtualClusters(base: Foundation, needs: VirtualClustersNeed
       budgets: threadBudgets(needs.memory),
       data: {
         platform,
-        allowedAddresses: proxy.allowedAddresses,
+        tenantReach: { proxy, outboundProxy, proxyEnvironment },
         continueKey: needs.threads.continueKey,
         isShared: needs.threads.isShared,
       },

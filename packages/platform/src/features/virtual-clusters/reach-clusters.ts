@@ -4,6 +4,7 @@ import type { Tracing } from "@postern/apiserver/tracing/tracing";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { createAddressRules } from "../../foundation/upstream/address-rules.ts";
 import { createConnectionSums } from "../../foundation/upstream/connection-sums.ts";
+import { outboundProxy } from "../../foundation/upstream/outbound-proxy.ts";
 import { tenantAddressRules } from "../../foundation/upstream/tenant-addresses.ts";
 import type { TunnelRegistry } from "../cluster-tunnels/tunnel-registry.ts";
 import { createClusterConnections } from "./kubernetes-backend/cluster-connections.ts";
@@ -25,7 +26,8 @@ export function reachClusters(
   const { scheduler } = runtime;
   const sums = createConnectionSums(share);
   const shared = { scheduler, userAgent: names.name, tracing, sums };
-  const connected = createClusterConnections({ ...shared, addresses: createAddressRules() });
+  const ofAdministrators = createAddressRules({ proxyFor: outboundProxy(configuration) });
+  const connected = createClusterConnections({ ...shared, addresses: ofAdministrators });
   const addresses = tenantAddressRules(configuration);
   const external = createClusterConnections({ ...shared, addresses });
   const tunnelled = createTunnelConnections(tunnels.dialer, { ...shared, addresses: createAddressRules() });

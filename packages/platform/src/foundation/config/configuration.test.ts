@@ -187,6 +187,13 @@ describe("the configuration", () => {
     );
   });
 
+  it("has the variables of the HTTP proxy, and no others", async () => {
+    const proxy = { HTTPS_PROXY: "http://proxy.example:3128", no_proxy: "10.0.0.0/8" };
+    const { proxyEnvironment } = await load({ environment: { ...proxy, HOME: "/root" } });
+    expect(proxyEnvironment).toEqual(proxy);
+    expect((await load({})).proxyEnvironment).toEqual({});
+  });
+
   it("leaves variables alone that name a platform for commands", async () => {
     const environment = {
       POSTERN_URL: "https://postern.example.com",

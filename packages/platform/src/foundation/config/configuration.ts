@@ -1,6 +1,7 @@
 // The configuration of the server, merged from flags, environment, file and defaults, in this order of precedence.
 
 import { resolve } from "node:path";
+import type { ProxyEnvironment } from "@postern/client/transport/http-proxy";
 import {
   type CATALOGUE,
   CATALOGUE_ENTRIES,
@@ -16,7 +17,11 @@ import { type StoreAddress, storeAddress } from "./store-address.ts";
 import { suggest } from "./suggest.ts";
 
 /** Every option's value by the path it has in the file; file names are absolute, derived defaults are filled in. */
-export type Configuration = Omit<ValuesOf<typeof CATALOGUE>, "store"> & { readonly store: StoreAddress };
+export type Configuration = Omit<ValuesOf<typeof CATALOGUE>, "store"> & {
+  readonly store: StoreAddress;
+  /** HTTPS_PROXY and NO_PROXY, which may have a password. Empty: connections go through no proxy. */
+  readonly proxyEnvironment: ProxyEnvironment;
+};
 
 export type ConfigurationDeps = {
   /** Values by flag name, without dashes. */
@@ -45,14 +50,21 @@ export async function loadConfiguration(deps: ConfigurationDeps): Promise<Config
       tryPlace(fromFile.get(path), `${filePath}: ${path}`);
     return found === undefined ? option.default : parseAt(entry, found);
   });
-  return complete(values, workingDirectory);
+  return complete(values, workingDirectory, proxyVariables(environment));
 }
+
+const PROXY_VARIABLES: readonly string[] = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
+
+/** Without the rest of the environment: threads get the configuration. */
+const proxyVariables = (environment: Environment): ProxyEnvironment =>
+  Object.fromEntries(PROXY_VARIABLES.map((name) => [name, environment[name]]));
 
 /** The configuration without any options. */
 export function defaultConfiguration(workingDirectory: string): Configuration {
   return complete(
     valuesOf(CATALOGUE_ENTRIES, ({ option }) => option.default),
     workingDirectory,
+    {},
   );
 }
 
@@ -102,7 +114,11 @@ function valuesOf(
 }
 
 /** Checks what concerns several options, and fills in the defaults that follow from others. */
-function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string): Configuration {
+function complete(
+  values: ValuesOf<typeof CATALOGUE>,
+  workingDirectory: string,
+  proxyEnvironment: ProxyEnvironment,
+): Configuration {
   if ((values.tlsCertFile === "") !== (values.tlsPrivateKeyFile === "")) {
     throw new ConfigurationError("--tls-cert-file and --tls-private-key-file belong together: set both or neither");
   }
@@ -166,6 +182,7 @@ function complete(values: ValuesOf<typeof CATALOGUE>, workingDirectory: string):
       certFile: fileOr(values.etcd.certFile, ""),
       keyFile: fileOr(values.etcd.keyFile, ""),
     },
+    proxyEnvironment,
     store: completeStore(values.store, dataDir, workingDirectory),
   };
 }

@@ -4,6 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Configuration } from "../config/configuration.ts";
 import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK } from "../upstream/address-rules.ts";
+import { outboundProxy } from "../upstream/outbound-proxy.ts";
 import { ownAddresses, tenantAddressRules } from "../upstream/tenant-addresses.ts";
 import { createFetchKeySet } from "./fetch-key-set.ts";
 import type { FetchKeySet } from "./issuer-keys.ts";
@@ -16,6 +17,7 @@ export const issuerAddresses = (configuration: Configuration): AddressRules =>
     refuse: [...LOCAL_TO_A_LINK, ...LOOPBACK],
     allow: configuration.proxy.allowedAddresses,
     ownAddresses,
+    proxyFor: outboundProxy(configuration),
     option: "--proxy-allowed-addresses",
   });
 

@@ -5,6 +5,7 @@
 import { isIP } from "node:net";
 import { textBefore } from "@postern/apimachinery/text/trim-trailing";
 import { type IpNetwork, ipAddressOctets, isInNetwork, parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
+import type { OutboundProxy } from "./outbound-proxy.ts";
 
 type SpecialNetwork = {
   /** In CIDR notation. */
@@ -82,6 +83,8 @@ export type AddressRules = {
   isAllowed(address: string): boolean;
   /** For people: how an address that is refused can be allowed. Undefined where it should not be. */
   adviceFor(address: string): string | undefined;
+  /** The HTTP proxy that connects to a host in place of this server, which does not see its address then. Undefined: there is none. */
+  readonly proxyFor: OutboundProxy;
 };
 
 export type AddressRulesOptions = {
@@ -93,6 +96,8 @@ export type AddressRulesOptions = {
   readonly ownAddresses?: () => readonly string[];
   /** The option that fills `allow`, for texts. Addresses of LOCAL_TO_A_LINK are never advised. */
   readonly option?: string;
+  /** Absent: all hosts are reached directly. */
+  readonly proxyFor?: OutboundProxy;
 };
 
 /**
@@ -120,6 +125,7 @@ export function createAddressRules({
   refuse = LOCAL_TO_A_LINK,
   ownAddresses = () => [],
   option,
+  proxyFor = () => undefined,
 }: AddressRulesOptions = {}): AddressRules {
   const allowed = networks(allow);
   const refused = networks(refuse);
@@ -136,6 +142,7 @@ export function createAddressRules({
   const facesOf = (bare: string): readonly string[] => [bare, ...carriedBy(bare)];
 
   return {
+    proxyFor,
     isAllowed(address) {
       const bare = bareOf(address);
       if (bare === undefined) return false;

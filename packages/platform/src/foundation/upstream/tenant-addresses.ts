@@ -3,12 +3,20 @@
 import { networkInterfaces } from "node:os";
 import type { Configuration } from "../config/configuration.ts";
 import { type AddressRules, createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "./address-rules.ts";
+import { outboundProxy } from "./outbound-proxy.ts";
 
-type AllowedAddresses = { readonly proxy: Pick<Configuration["proxy"], "allowedAddresses"> };
+/** Can be sent to a thread. */
+export type TenantReach = Pick<Configuration, "outboundProxy" | "proxyEnvironment"> & {
+  readonly proxy: Pick<Configuration["proxy"], "allowedAddresses">;
+};
 
-/** A registered target must not make the platform connect to addresses in its own network. */
-export const tenantAddressRules = ({ proxy }: AllowedAddresses): AddressRules =>
+/**
+ * A registered target must not make the platform connect to addresses in its own network. A proxy resolves names itself, so that it has to refuse
+ * these addresses: tenants go through it only where the operator says so.
+ */
+export const tenantAddressRules = ({ proxy, ...outbound }: TenantReach): AddressRules =>
   createAddressRules({
+    ...(outbound.outboundProxy.forTenants ? { proxyFor: outboundProxy(outbound) } : {}),
     refuse: [...LOCAL_TO_A_LINK, ...PRIVATE_NETWORKS],
     allow: proxy.allowedAddresses,
     ownAddresses,

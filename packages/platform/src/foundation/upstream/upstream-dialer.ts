@@ -4,6 +4,7 @@ import { connect as connectPlain, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import { connectThrough } from "@postern/client/transport/http-proxy";
 import type { AddressRules } from "./address-rules.ts";
 import { createGuardedLookup, refuseLiteral } from "./guarded-lookup.ts";
 import type { ResolveHost } from "./resolve-host.ts";
@@ -23,7 +24,7 @@ export type DialerDeps = {
   readonly scheduler: Scheduler;
   readonly addresses: AddressRules;
   readonly resolve: ResolveHost | undefined;
-  /** Name resolution, TCP and TLS together. */
+  /** Name resolution, the proxy, TCP and TLS together. */
   readonly connectTimeoutMs: number;
 };
 
@@ -51,10 +52,12 @@ export function createDialer(target: UpstreamTarget, deps: DialerDeps): Dial {
   /** Spares the next handshake its signatures. */
   let session: Buffer | undefined;
 
-  function open(): Socket {
+  /** `tunnel`: a connection to the target through a proxy. Absent: the target is dialled. */
+  function open(tunnel?: Socket): Socket {
     if (tls === undefined) return connectPlain(place);
+    const way = tunnel === undefined ? {} : { socket: tunnel };
     const resumed = session === undefined ? {} : { session };
-    const socket = connectTls({ ...place, ...name, ...resumed, ALPNProtocols: ["http/1.1"] });
+    const socket = connectTls({ ...place, ...name, ...way, ...resumed, ALPNProtocols: ["http/1.1"] });
     return socket.on("session", (ticket) => {
       session = ticket;
     });
@@ -62,18 +65,39 @@ export function createDialer(target: UpstreamTarget, deps: DialerDeps): Dial {
 
   return (callback) => {
     refuseLiteral(host, addresses);
-    const socket = open();
-    const timer = scheduler.schedule(connectTimeoutMs, () => socket.destroy(new ConnectTimeoutError()));
+    // A proxy is asked for a connection, which is of use to TLS alone.
+    const proxy = tls === undefined ? undefined : addresses.proxyFor(host, place.port);
+    const connecting = new AbortController();
+    let socket: Socket | undefined;
     let isSettled = false;
+    const end = (error?: Error): void => {
+      connecting.abort(error);
+      socket?.destroy(error);
+    };
+    const timer = scheduler.schedule(connectTimeoutMs, () => {
+      const late = new ConnectTimeoutError();
+      end(late);
+      settle(() => callback(late, null));
+    });
     const settle = (tell: () => void): void => {
       timer[Symbol.dispose]();
       if (isSettled) return;
       isSettled = true;
       tell();
     };
-    socket.once(tls === undefined ? "connect" : "secureConnect", () => settle(() => callback(null, socket)));
-    socket.on("error", (error) => settle(() => callback(error, null)));
-    socket.once("close", () => settle(() => callback(new Error("the connection was closed"), null)));
-    return socket;
+    const fail = (error: Error): void => settle(() => callback(error, null));
+    const follow = (opened: Socket): void => {
+      socket = opened;
+      opened.once(tls === undefined ? "connect" : "secureConnect", () => settle(() => callback(null, opened)));
+      opened.on("error", fail);
+      opened.once("close", () => settle(() => callback(new Error("the connection was closed"), null)));
+    };
+    const followTunnel = (tunnel: Socket): void => {
+      if (connecting.signal.aborted) tunnel.destroy();
+      else follow(open(tunnel.setNoDelay(true).setKeepAlive(true, TCP_KEEP_ALIVE_MS)));
+    };
+    if (proxy === undefined) follow(open());
+    else connectThrough(proxy, host, place.port, connecting.signal).then(followTunnel).catch(fail);
+    return { destroy: () => end() };
   };
 }

@@ -1,6 +1,7 @@
 // Errors for clients when a target is unreachable or disconnects. They name the kind of error, and no addresses.
 
 import { ApiError } from "@postern/apimachinery/meta/api-error";
+import { ProxyError } from "@postern/client/transport/http-proxy";
 import { AddressRefusedError } from "./guarded-lookup.ts";
 
 /** `reason` is one word for programs, in the details of the Status. */
@@ -66,6 +67,7 @@ export function upstreamError(error: unknown, sent: boolean): ApiError {
   if (error instanceof InvalidResponseError) {
     return badGatewayError({ reason: "InvalidResponse", message: error.message }, error);
   }
+  if (error instanceof ProxyError) return unreachableError(proxyFault(error), error);
   const code = codeOf(error);
   const trust = TRUST_FAULTS[code];
   if (trust !== undefined) return badGatewayError({ reason: "CertificateNotTrusted", message: trust }, error);
@@ -78,6 +80,13 @@ export function upstreamError(error: unknown, sent: boolean): ApiError {
   if (isMessage(error, "bad upgrade")) return unaskedUpgradeError();
   const fault = CONNECT_FAULTS[code] ?? { reason: "ConnectionLost", message: "the connection was lost" };
   return sent ? badGatewayError(fault, error) : unreachableError(fault, error);
+}
+
+/** The proxy is the operator's: a tenant learns neither its name nor what it says. */
+function proxyFault({ status }: ProxyError): UpstreamFault {
+  if (status === undefined) return { reason: "ProxyUnavailable", message: "the platform's HTTP proxy cannot be used" };
+  const why = status === 407 ? "refuses the platform's login" : `does not connect to it (${status})`;
+  return { reason: "ProxyRefused", message: `the platform's HTTP proxy ${why}` };
 }
 
 /** The fault that an error of this file has as its cause, or else that of the error, for the status of an object. */

@@ -1,7 +1,9 @@
 // Checks for contradictory and ineffective options, and for the release of Node.
 
 import type { Configuration } from "../../foundation/config/configuration.ts";
+import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
 import { parseHostAndPort } from "../../foundation/config/rules.ts";
+import { proxyOfEnvironment } from "../../foundation/upstream/outbound-proxy.ts";
 import { faultOfThreads } from "../../fronts/front-count.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
@@ -75,6 +77,12 @@ export function checkOptions(
     `--threads ${configuration.threads} is more than the ${processors} processors of this machine: further threads only take memory`,
     "lower --threads",
   );
+  try {
+    proxyOfEnvironment(configuration);
+  } catch (error) {
+    if (!(error instanceof ConfigurationError)) throw error;
+    findings.push(fault(CHECK, error.message, "correct HTTPS_PROXY, or unset it"));
+  }
   if (findings.length === 0) findings.push(ok(CHECK, "no option contradicts another"));
   return [...findings, checkNode(nodeVersion)];
 }

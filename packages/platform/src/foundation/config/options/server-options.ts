@@ -76,6 +76,14 @@ export const serverOptions = {
         "Whether connections from --trusted-proxies begin with a header of the PROXY protocol, version 1 or 2, as those of load balancers that leave TLS to the server; without one they are closed",
     }),
   },
+  outboundProxy: {
+    forTenants: switchOption({
+      flag: "outbound-proxy-for-tenants",
+      default: false,
+      description:
+        "Whether external virtual clusters, issuers and webhooks that projects name are reached through the HTTP proxy of HTTPS_PROXY as well. The proxy resolves their names, and has to refuse addresses of the platform's network",
+    }),
+  },
   console: switchOption({
     flag: "console",
     default: true,

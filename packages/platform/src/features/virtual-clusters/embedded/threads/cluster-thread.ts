@@ -14,7 +14,7 @@ import type { WebhookCaller } from "@postern/kubernetes/webhooks/webhook-caller"
 import { virtualClusterComposition } from "../../../../foundation/encryption/internal-records.ts";
 import { SERVED_VERSION } from "../../../../foundation/served-version.ts";
 import { currentLimitLocks, limitLocksBehind } from "../../../../foundation/store/limits-of-threads.ts";
-import { tenantAddressRules } from "../../../../foundation/upstream/tenant-addresses.ts";
+import { type TenantReach, tenantAddressRules } from "../../../../foundation/upstream/tenant-addresses.ts";
 import { createClusterMemory } from "../../../budgets/cluster-memory.ts";
 import { standardBindings } from "../bind-roles.ts";
 import { type ClusterSettings, type LocalCluster, startEmbeddedCluster } from "../embedded-cluster.ts";
@@ -40,8 +40,8 @@ import { encodeError } from "./wire-errors.ts";
 export type ClusterThreadData = {
   readonly state: SharedArrayBuffer;
   readonly platform: Parameters<typeof createPlatformNames>[0];
-  /** The addresses of --proxy-allowed-addresses. */
-  readonly allowedAddresses: readonly string[];
+  /** How webhooks are reached. */
+  readonly tenantReach: TenantReach;
   readonly continueKey: Uint8Array;
   readonly endpoint: EndpointMessage;
   /** For what the clusters store, and for the history of watches. */
@@ -175,7 +175,7 @@ export function startClusterThread(port: Port, data: ClusterThreadData, systemRu
               )
             : undefined,
           webhooks: {
-            addresses: tenantAddressRules({ proxy: { allowedAddresses: data.allowedAddresses } }),
+            addresses: tenantAddressRules(data.tenantReach),
             userAgent: names.name,
           },
           aroundWebhooks: (caller) => markedCaller(caller, mark),

@@ -31,7 +31,7 @@ import { decodeError } from "./wire-errors.ts";
 export type ThreadedHostDeps = {
   readonly size: number;
   readonly budgets: ThreadBudgets;
-  readonly data: Pick<ClusterThreadData, "platform" | "allowedAddresses" | "continueKey" | "isShared">;
+  readonly data: Pick<ClusterThreadData, "platform" | "tenantReach" | "continueKey" | "isShared">;
   /** Locks that all threads share which run clusters. Absent: those of this host alone run them. */
   readonly limitLocks: LimitLocks | undefined;
   /** Bytes of events that may wait to be sent. */
