@@ -282,7 +282,9 @@ const suites = (world: () => World): void => {
     const flags = ["--kubeconfig", server.adminKubeconfig, "--virtual-cluster", "default/demo"];
     const run = (...args: readonly string[]) => postern("ca", "rotate", ...flags, ...args);
     const kept = await issue("cli");
-    expect(await succeed(run("--prepare"))).toMatch(/^Prepared: vc-\S+-ca-\d+ signs, until/);
+    expect(await succeed(run("--prepare"))).toMatch(
+      /^Prepared: the new CA vc-\S+-ca-\d+ signs, until .*; the earlier CA vc-\S+-ca\S* is trusted for \d+ certificates? and \d+ token Secrets?;/,
+    );
     expect(await byCertificate(kept)).toEqual(all("200"));
     const shown = await succeed(run("--status"));
     expect(shown).toContain("certificates used since: 1");

@@ -124,7 +124,12 @@ const suite = (world: () => World): void => {
     const aborted = await other.json("/certificateauthority", { action: "Abort" });
     expect([aborted.phase, aborted.bundle]).toEqual(["Aborted", before.bundle]);
     for (const action of ["Complete", "Abort"]) {
-      expect(await one.json("/certificateauthority", { action })).toMatchObject({ code: 409 });
+      expect(await one.json("/certificateauthority", { action })).toMatchObject({
+        code: 409,
+        message: expect.stringMatching(
+          `^Operation cannot be fulfilled on the CA of the platform: no rotation of the CA is prepared.*: ${action} follows Prepare$`,
+        ),
+      });
     }
     expect(await one.json("/certificateauthority", { action: "Forget" })).toMatchObject({ code: 400 });
     const users = "/apis/management.postern/v1";
@@ -185,10 +190,10 @@ describe("the CA of one server", () => {
     const run = (...args: readonly string[]) =>
       postern("ca", "rotate", "--kubeconfig", server.adminKubeconfig, ...args);
     expect(await succeed(run("--prepare"))).toMatch(
-      /^Prepared: postern-ca-\d+ signs, .*new kubeconfigs trust postern-ca-/,
+      /^Prepared: the earlier CA postern-ca-\d+ signs, .*new kubeconfigs trust the new CA postern-ca-/,
     );
     expect((await run("--complete")).stderr).toContain("--yes");
-    expect(await succeed(run("--complete", "--yes"))).toMatch(/^Completed: postern-ca-\d+ signs/);
+    expect(await succeed(run("--complete", "--yes"))).toMatch(/^Completed: the CA postern-ca-\d+ signs/);
     expect(await succeed(run("--status"))).toMatch(/^Completed: /);
     const { stdout } = await clientOf(world).curl(server.caFile, "/metrics");
     expect(stdout).toMatch(/^postern_serving_authority_expiration_timestamp_seconds \d+$/m);

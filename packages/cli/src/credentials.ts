@@ -15,7 +15,7 @@ import { plainText } from "./plain-text.ts";
 import { cellText, printRows } from "./print-table.ts";
 import { UsageError } from "./usage-error.ts";
 import { parseVirtualCluster, type VirtualClusterName } from "./virtual-cluster-name.ts";
-import { askWhoAmI } from "./whoami.ts";
+import { askWhoAmI, keyInUse } from "./whoami.ts";
 
 type SubjectFlags = ConnectionFlags & {
   readonly user?: string;
@@ -62,14 +62,12 @@ export function createCredentialsCommand(context: CommandContext): Command {
         const ids = all ? before.filter(isRevocable).map((credential) => textAt(credential, "id")) : given;
         const made = withDescendants(ids, before);
         const asked = async (): Promise<string> => {
-          const { accessKey } = await askWhoAmI(client, group);
+          const used = await keyInUse(client, group);
           const isOwn = before.some(
             (each) =>
-              textAt(each, "kind") === "AccessKey" &&
-              textAt(each, "name") === accessKey &&
-              made.has(textAt(each, "id")),
+              textAt(each, "kind") === "AccessKey" && textAt(each, "name") === used && made.has(textAt(each, "id")),
           );
-          const warning = isOwn ? ` The access key ${String(accessKey)} that this command uses is one of them.` : "";
+          const warning = isOwn ? ` The access key ${used} that this command uses is one of them.` : "";
           return `${question}, and all that were created with ${all ? "them" : "it"}?${warning}`;
         };
         await confirm(asked, flags, context);

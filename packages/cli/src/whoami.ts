@@ -1,6 +1,7 @@
 // The caller's identity, as the platform sees it.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ApiClient } from "@postern/client/api-client";
 import { objectAt } from "./json-members.ts";
 
@@ -12,4 +13,15 @@ export async function askWhoAmI(client: ApiClient, group: string): Promise<JsonO
     body: { apiVersion: `${group}/v1`, kind: "Self", metadata: {}, spec: {} },
   });
   return objectAt(self, "status");
+}
+
+/** Name of the access key of this command; undefined where its credential is another one, or may not ask. */
+export async function keyInUse(client: ApiClient, group: string): Promise<string | undefined> {
+  try {
+    const { accessKey } = await askWhoAmI(client, group);
+    return typeof accessKey === "string" ? accessKey : undefined;
+  } catch (error) {
+    if (isApiError(error, "Forbidden")) return undefined;
+    throw error;
+  }
 }

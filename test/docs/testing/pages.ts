@@ -41,7 +41,7 @@ export const PAGES: readonly Page[] = [
     path: "docs/operations/rotating-authorities.md",
     given: SERVE,
     expected: [
-      /^Prepared: vc-\S+-ca-2 signs/m,
+      /^Prepared: the new CA vc-\S+-ca-2 signs/m,
       /serial:/,
       /^Completed: vc-/m,
       /^"Prepared"$/m,

@@ -117,10 +117,10 @@ export function createServedStore(generic: Required<ResourceStorage>, store: Sto
             if (!may) throw absent(name);
             return request.transform(current);
           });
-          const checked = whenDone(changed, (object) =>
+          const valid = whenDone(changed, (object) =>
             schemaCheckedChange(store, context, object, current, subresource),
           );
-          return whenDone(checked, (object) => {
+          return whenDone(valid, (object) => {
             submitted = object;
             return object;
           });

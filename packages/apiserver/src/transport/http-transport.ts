@@ -24,6 +24,7 @@ import { type Connection, describeConnection } from "./connection.ts";
 import { type ConnectionGate, DROP_MESSAGES, type Guest, installConnectionGate, peerOf } from "./connection-gate.ts";
 import { type DepartingConnection, Departures } from "./departures.ts";
 import type { Exchange } from "./exchange.ts";
+import type { ApiRequestOptions } from "./exchange-request.ts";
 import type { HttpTransportOptions } from "./http-transport-options.ts";
 import { createShortAnswers, type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
 import { http2Exchange } from "./http2-exchange.ts";
@@ -86,20 +87,23 @@ export class HttpTransport {
     const { handler, logger, clock, scheduler, trustedProxies, onConnectionDropped: onDrop } = options;
     this.#faults = options.faults ?? createFaults({ logger });
     this.#arrivals = createRequestQueue(options.eventLoopBudget ?? createEventLoopBudget(clock));
+    const reading: ApiRequestOptions = {
+      limits: this.#limits,
+      scheduler,
+      bodyThrottle: createBodyReadThrottle(),
+      serverStopping: this.#stopping.signal,
+    };
     this.#serve = {
+      ...reading,
       handler,
       logger,
       faults: this.#faults,
-      scheduler,
-      bodyThrottle: createBodyReadThrottle(),
-      limits: this.#limits,
-      serverStopping: this.#stopping.signal,
       onPending: (exchange) => {
         this.#exchanges.add(exchange);
         exchange.onClose(() => this.#exchanges.delete(exchange));
       },
     };
-    this.#http1 = { ...this.#serve, answers: createShortAnswers() };
+    this.#http1 = { ...reading, answers: createShortAnswers() };
     this.#server = createTlsServer(options.tls, this.#limits, options.ticketKeys);
     this.departures = new Departures(this.#server, this.#sockets, { clock, scheduler });
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);

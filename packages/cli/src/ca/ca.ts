@@ -118,15 +118,15 @@ function questionOf(step: "complete" | "abort", status: JsonObject, place: strin
   if (status["phase"] !== "Prepared")
     throw new UsageError(`no rotation of the CA of ${place} is prepared: --${step} follows --prepare`);
   const nameOf = (member: string): string => textAt(status[member], "name");
-  const { certificates = 0, tokenSecrets = 0, accessKeys = 0 } = objectAt(status, "outdated");
+  const { certificates, accessKeys, tokenSecrets } = countsOf(status);
   const [signing, previous, prepared] = [nameOf("signing"), nameOf("previous"), nameOf("prepared")];
   if (prepared !== "") {
     return step === "abort"
-      ? `Remove the CA ${prepared} of ${place}? Kubeconfigs go on with the other one.`
-      : `Remove the CA ${signing} of ${place}? Kubeconfigs from before the preparation trust no server any more; ${certificates} of them have a valid certificate, and ${accessKeys} with tokens are in use.`;
+      ? `Remove the new CA of ${place}, ${prepared}? Kubeconfigs go on with the other one.`
+      : `Remove the earlier CA of ${place}, ${signing}? Kubeconfigs from before the preparation trust no server any more: ${certificates}, and ${accessKeys} with tokens in use.`;
   }
-  if (step === "abort") return `Remove the CA ${signing} of ${place}? What it signed is refused at once.`;
-  return `Remove the CA ${previous} of ${place}? ${certificates} certificates and ${tokenSecrets} token Secrets depend on it, and tokens that were requested before the preparation.`;
+  if (step === "abort") return `Remove the new CA of ${place}, ${signing}? What it signed is refused at once.`;
+  return `Remove the earlier CA of ${place}, ${previous}? Refused from then on: ${certificates}, ${tokenSecrets}, and tokens that were requested before the preparation.`;
 }
 
 function show(status: JsonObject, flags: OutputFlags, context: CommandContext): void {
@@ -139,18 +139,31 @@ function show(status: JsonObject, flags: OutputFlags, context: CommandContext): 
 
 function summaryOf(status: JsonObject): string {
   const [signing, previous] = [objectAt(status, "signing"), objectAt(status, "previous")];
-  const { certificates = 0, tokenSecrets = 0, accessKeys = 0, used = 0 } = objectAt(status, "outdated");
+  const { certificates, accessKeys, tokenSecrets, used } = countsOf(status);
   const until = `${textAt(signing, "name")} signs, until ${textAt(signing, "expirationTimestamp")}`;
   const phase = textAt(status, "phase");
   const prepared = textAt(status["prepared"], "name");
   if (prepared !== "") {
-    return `Prepared: ${until}; new kubeconfigs trust ${prepared} as well; ${certificates} certificates are in kubeconfigs from before, and ${accessKeys} kubeconfigs with tokens from before are in use; used since: ${used}`;
+    return `Prepared: the earlier CA ${until}; new kubeconfigs trust the new CA ${prepared} as well; from before: ${certificates}, and ${accessKeys} with tokens in use; used since: ${used}`;
   }
   if (phase === "Prepared") {
-    return `Prepared: ${until}; ${textAt(previous, "name")} is trusted by ${certificates} certificates and ${tokenSecrets} token Secrets; certificates used since: ${used}`;
+    return `Prepared: the new CA ${until}; the earlier CA ${textAt(previous, "name")} is trusted for ${certificates} and ${tokenSecrets}; certificates used since: ${used}`;
   }
   const completed = textAt(status, "completionTimestamp");
-  return `${phase}: ${until}${completed === "" ? "" : `; rotated at ${completed}`}`;
+  return `${phase}: the CA ${until}${completed === "" ? "" : `; rotated at ${completed}`}`;
+}
+
+/** `1 certificate`, `2 kubeconfigs`, `0 token Secrets`. */
+function countsOf(status: JsonObject) {
+  const { certificates, accessKeys, tokenSecrets, used = 0 } = objectAt(status, "outdated");
+  const counted = (count: JsonValue | undefined, noun: string): string =>
+    `${count ?? 0} ${noun}${count === 1 ? "" : "s"}`;
+  return {
+    certificates: counted(certificates, "certificate"),
+    accessKeys: counted(accessKeys, "kubeconfig"),
+    tokenSecrets: counted(tokenSecrets, "token Secret"),
+    used,
+  };
 }
 
 const HEADINGS = ["depends on the earlier CA", "kind", "subject", "owner", "expires", "last used", "from", "client"];

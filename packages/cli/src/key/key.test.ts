@@ -278,6 +278,16 @@ describe("postern key", () => {
     );
   });
 
+  it.each([
+    [["mine"], "It is the access key that this command uses. [y/N]"],
+    [["a", "mine"], "The access key mine that this command uses is one of them. [y/N]"],
+    [["a"], "Requests with it are refused immediately. [y/N]"],
+  ])("says that the access key of the command itself is to be deleted: %j", async (names, text) => {
+    answer({ metadata: {}, spec: { user: "jane" }, status: { accessKey: "mine" } });
+    const { stderr } = await runCommand(["key", "revoke", ...names], environment, undefined, "n");
+    expect(stderr).toContain(text);
+  });
+
   it("asks for no agreement to revoke a key that is not there", async () => {
     answer({ kind: "Status", code: 404, reason: "NotFound", message: 'ownedaccesskeys "x" not found' }, 404);
     expect(await runCommand(["key", "revoke", "x"], environment, undefined, "y")).toEqual({

@@ -11,6 +11,7 @@ import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { describeFailure } from "../failure.ts";
 import { type OutputFlags, type OutputFormat, withOutputOption, writeAs } from "../output-option.ts";
 import { plainText } from "../plain-text.ts";
+import { keyInUse } from "../whoami.ts";
 import { accessKeysOf, ownerOf } from "./access-keys.ts";
 
 const FORMATS: readonly OutputFormat[] = ["text", "json", "yaml", "name"];
@@ -34,7 +35,11 @@ export const createKeyRevokeCommand = (context: CommandContext): Command =>
     FORMATS,
   ).action(async (names: readonly string[], flags: ConnectionFlags & OutputFlags & ConfirmFlags) => {
     await withClient(flags, context, async (client, group) => {
-      await confirm(() => questionAbout(accessKeysOf(client, group), names), flags, context);
+      const asked = async (): Promise<string> => {
+        const question = await questionAbout(accessKeysOf(client, group), names);
+        return `${question}${warningAbout(await keyInUse(client, group), names)}`;
+      };
+      await confirm(asked, flags, context);
       await forEachKey(names, flags, "revoked", context, async (name) => {
         await accessKeysOf(client, group).delete(name);
         // The object is gone.
@@ -61,6 +66,13 @@ async function questionAbout(keys: ResourceClient<OwnedAccessKey>, names: readon
     only === undefined ? "" : ` (${ownerOf(only.spec)}, last used: ${only.status?.lastActivity ?? "never"})`;
   return `Delete the access key ${namedList(names)}${details}? Requests with it are refused immediately.`;
 }
+
+const warningAbout = (used: string | undefined, names: readonly string[]): string => {
+  if (used === undefined || !names.includes(used)) return "";
+  return names.length === 1
+    ? " It is the access key that this command uses."
+    : ` The access key ${used} that this command uses is one of them.`;
+};
 
 const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable"): Command =>
   withOutputOption(new Command(verb).argument(...NAMES), FORMATS).action(

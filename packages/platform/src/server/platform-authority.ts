@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { RotationAction } from "@postern/api/certificate-authority";
 import { MANAGEMENT } from "@postern/api/platform-names";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { ApiError } from "@postern/apimachinery/meta/api-error";
+import { ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import {
@@ -111,19 +111,22 @@ export async function rotatePlatformAuthority(
       const found = await readPlatformAuthority(store);
       const state = found && stateOfRecord(found, rotations.of(PLATFORM));
       if (state !== undefined) await rotations.publish(PLATFORM, state);
-      throw error;
+      // The record of a CA does not know whose it is.
+      throw isApiError(error, "Conflict") ? conflict(error.message) : error;
     });
   const record = stored && readAuthorityRecord(stored);
-  if (record === undefined) {
-    throw new ApiError({
-      code: 409,
-      reason: "Conflict",
-      message: `no rotation of the CA is prepared: ${action} follows Prepare`,
-    });
-  }
+  if (record === undefined) throw conflict(`no rotation of the CA is prepared: ${action} follows Prepare`);
   await rotations.publish(PLATFORM, stateOfRotation(record, action));
   return record;
 }
+
+/** As for a resource; the path of this CA has none that `details` could name. */
+const conflict = (message: string): ApiError =>
+  new ApiError({
+    code: 409,
+    reason: "Conflict",
+    message: `Operation cannot be fulfilled on the CA of the platform: ${message}`,
+  });
 
 /** The CA of a server that never rotated it, which the files have. */
 export async function secretsInFiles(configuration: Pick<Configuration, "dataDir">): Promise<AuthoritySecrets> {

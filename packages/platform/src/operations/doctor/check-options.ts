@@ -4,16 +4,13 @@ import type { Configuration } from "../../foundation/config/configuration.ts";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
 import { parseHostAndPort } from "../../foundation/config/rules.ts";
 import { proxyOfEnvironment } from "../../foundation/upstream/outbound-proxy.ts";
-import { faultOfThreads } from "../../fronts/front-count.ts";
+import type { Machine } from "../../fronts/front-count.ts";
+import { checkThreadOptions } from "./check-threads.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
 const CHECK = "options";
 
-export function checkOptions(
-  configuration: Configuration,
-  nodeVersion: string,
-  { platform, processors }: { readonly platform: string; readonly processors: number },
-): readonly Finding[] {
+export function checkOptions(configuration: Configuration, machine: Machine): readonly Finding[] {
   const { bindAddress, externalHostname, securePort, store, etcd, tlsCertFile, tlsSans, bootstrap } = configuration;
   const findings: Finding[] = [];
   const warn = (isSo: boolean, message: string, remedy: string): void => {
@@ -70,13 +67,6 @@ export function checkOptions(
     "--previous-server-key-file is set: two server keys decrypt the key ring",
     "run `postern encryption-key rotate` when all servers use the new key, then leave the option out",
   );
-  const whyNoThreads = faultOfThreads(configuration, { platform, nodeVersion, processors });
-  if (whyNoThreads !== undefined) findings.push(fault(CHECK, whyNoThreads, "correct it"));
-  warn(
-    (configuration.threads ?? 1) > processors,
-    `--threads ${configuration.threads} is more than the ${processors} processors of this machine: further threads only take memory`,
-    "lower --threads",
-  );
   try {
     proxyOfEnvironment(configuration);
   } catch (error) {
@@ -84,7 +74,7 @@ export function checkOptions(
     findings.push(fault(CHECK, error.message, "correct HTTPS_PROXY, or unset it"));
   }
   if (findings.length === 0) findings.push(ok(CHECK, "no option contradicts another"));
-  return [...findings, checkNode(nodeVersion)];
+  return [...findings, ...checkThreadOptions(configuration, machine), checkNode(machine.nodeVersion)];
 }
 
 const LOCAL = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]):/;

@@ -23,10 +23,7 @@ export async function examineRunning(
 }
 
 async function examineOutside(configuration: Configuration, now: number): Promise<readonly Finding[]> {
-  const first = [
-    ...checkOptions(configuration, process.versions.node, ownMachine()),
-    ...(await checkFiles(configuration)),
-  ];
+  const first = [...checkOptions(configuration, ownMachine()), ...(await checkFiles(configuration))];
   // Everything else would only follow from that.
   if (!(await isDirectory(configuration.dataDir))) return first;
   return [...first, ...(await checkCertificates(configuration, now))];

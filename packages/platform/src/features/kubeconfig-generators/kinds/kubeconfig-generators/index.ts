@@ -1,6 +1,7 @@
 // KubeconfigGenerators: Secrets with kubeconfigs for the virtual clusters of a project.
 
-import { kubeconfigGeneratorFields } from "@postern/api/kubeconfig-generator";
+import { type KubeconfigGenerator, kubeconfigGeneratorFields } from "@postern/api/kubeconfig-generator";
+import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
@@ -21,7 +22,7 @@ export const kubeconfigGenerators = (deps: GeneratorStrategyDeps): ResourceDefin
     hasStatus: true,
     columns: [
       { name: "Secret", type: "string", description: "Name of the Secret.", value: ".spec.secretRef.name" },
-      { name: "Format", type: "string", description: "Format of the Secret.", value: ".spec.format" },
+      { name: "Format", type: "string", description: "Format of the Secret.", value: formatText },
       { name: "Creator", type: "string", description: "Owner of the credentials.", value: ".status.creator.name" },
       { name: "Selected", type: "integer", description: "Selected virtual clusters.", value: ".status.selected" },
       { name: "Current", type: "integer", description: "Those with a current credential.", value: ".status.ready" },
@@ -34,3 +35,6 @@ export const kubeconfigGenerators = (deps: GeneratorStrategyDeps): ResourceDefin
   });
 
 export const KUBECONFIG_GENERATORS = "kubeconfiggenerators";
+
+// The registry gives a column only objects that its schema has checked.
+const formatText = (generator: KubeObject): string => (generator as KubeconfigGenerator).spec.format ?? "Kubeconfig";

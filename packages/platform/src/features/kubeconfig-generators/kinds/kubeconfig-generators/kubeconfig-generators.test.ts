@@ -254,3 +254,14 @@ test("a Secret that cannot be written leaves no keys behind, however often it is
   write.mockRestore();
   await until(of, "Current");
 });
+
+test("tables show the format, also where the generator names none", async () => {
+  const on = await world();
+  const { definition } = on.platform.base.own("KubeconfigGenerator");
+  const value = definition.columns?.find(({ name }) => name === "Format")?.value;
+  if (typeof value !== "function")
+    throw new Error("the column has a path, which finds nothing where there is no format");
+  await on.generate();
+  expect(value(on.state())).toBe("Kubeconfig");
+  expect(value({ ...on.state(), spec: { format: "Flux" } })).toBe("Flux");
+});
