@@ -81,7 +81,10 @@ export const requestOf = (parts: RequestParts): ApiRequest => Object.assign(Obje
 export type UpgradeRequest = {
   /** The value of the Upgrade header, such as `websocket` or `SPDY/3.1`. */
   readonly protocol: string;
-  /** Takes the raw connection over. The caller writes the 101 itself; `head` is what already came after the headers. */
+  /**
+   * Takes the raw connection over. The caller writes the 101 itself; `head` is what already came after the headers. Throws ApiError 499 where the
+   * connection has closed: it would not say so again.
+   */
   accept(): { readonly socket: Duplex; readonly head: Uint8Array };
 };
 

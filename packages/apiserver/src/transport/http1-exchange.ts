@@ -4,6 +4,7 @@ import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
 import { JoinedBody, type ResponseHeaders, type SentBytes } from "./api-response.ts";
+import { clientGoneError } from "./client-gone-error.ts";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import { isBodiless } from "./exchange.ts";
@@ -178,6 +179,7 @@ export function http1UpgradeExchange(
   const upgrade: UpgradeRequest = {
     protocol: request.headers.upgrade ?? "",
     accept() {
+      if (socket.destroyed) throw clientGoneError();
       accepted = true;
       return { socket, head };
     },

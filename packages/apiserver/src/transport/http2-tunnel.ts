@@ -5,6 +5,7 @@ import { Duplex } from "node:stream";
 import { asError, caught } from "@postern/apimachinery/steps/caught";
 import type { Random } from "../runtime/clock.ts";
 import type { RequestHeaders, UpgradeRequest } from "./api-request.ts";
+import { clientGoneError } from "./client-gone-error.ts";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import { CONNECTION_HEADERS, Http2Exchange, withoutPseudoHeaders } from "./http2-exchange.ts";
@@ -59,6 +60,7 @@ class TunnelExchange extends Http2Exchange {
     this.upgrade = {
       protocol: WEB_SOCKET,
       accept: () => {
+        if (stream.destroyed) throw clientGoneError();
         this.#accepted = true;
         return { socket: new Http2Tunnel(stream), head: new Uint8Array(0) };
       },

@@ -134,7 +134,9 @@ async function respond(
   try {
     if (body.type === "upgraded") {
       // Its exchange is closed from the moment that it left HTTP.
-      const onFault = (error: unknown): void => reportFault("response", exchange, headers, error, options);
+      const onFault = (error: unknown): void => {
+        if (!(error instanceof PeerFault)) reportFault("response", exchange, headers, error, options);
+      };
       await untilAborted(body.done, exchange, request, scheduler).catch(onFault);
       exchange.cut();
     } else if (exchange.isClosed()) {

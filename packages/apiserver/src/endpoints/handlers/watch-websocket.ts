@@ -7,42 +7,60 @@ import { caught } from "@postern/apimachinery/steps/caught";
 import { type WebSocket, WebSocketServer } from "ws";
 import { webSocketProtocols } from "../../request/credentials.ts";
 import type { ApiRequest, UpgradeRequest } from "../../transport/api-request.ts";
-import type { ApiResponse, ByteSink } from "../../transport/api-response.ts";
+import { type ApiResponse, type ByteSink, PeerFault, type ResponseBody } from "../../transport/api-response.ts";
+import { discardResponse } from "../../transport/discard-response.ts";
 import type { OutputFormat } from "../negotiation/negotiate-output.ts";
+
+type StreamRun = Extract<ResponseBody, { readonly type: "stream" }>["run"];
 
 /** How long a client may take to confirm the close. */
 const CLOSE_TIMEOUT_MS = 2_000;
 /** Clients send nothing but control frames. */
 const MAX_MESSAGE_BYTES = 4096;
 
-/** The upgrade a request asks for, where it is one to a WebSocket. */
-export const webSocketUpgrade = ({ upgrade }: ApiRequest): UpgradeRequest | undefined =>
-  upgrade !== undefined && upgrade.protocol.toLowerCase() === "websocket" ? upgrade : undefined;
-
 /**
- * Takes the connection over and lets `run` write JSON lines to it, or frames of protobuf. `signal` is aborted when the client has closed the connection;
- * once `run` has settled the server closes it, with code 1000.
+ * The upgrade a request asks for, where it is one to a WebSocket.
  * @throws ApiError 400 when the client leaves the choice of a subprotocol to the server
  */
-export function webSocketResponse(
-  request: ApiRequest,
-  upgrade: UpgradeRequest,
-  run: (sink: ByteSink, signal: AbortSignal) => Promise<void>,
-  format: OutputFormat,
-): ApiResponse {
+export function webSocketUpgrade(request: ApiRequest): UpgradeRequest | undefined {
+  const { upgrade } = request;
+  if (upgrade?.protocol.toLowerCase() !== "websocket") return undefined;
   if (webSocketProtocols(request).length > 1) {
     throw badRequestError("at most one WebSocket subprotocol may be requested");
   }
-  return { status: 101, headers: {}, body: { type: "upgraded", done: serve(request, upgrade, run, format) } };
+  return upgrade;
+}
+
+/**
+ * Takes the connection over and lets `run` write JSON lines to it, or frames of protobuf. `signal` is aborted when the client has closed the connection;
+ * once `run` has settled the server closes it, with code 1000. `run` is called exactly once, as that of a stream is: until then its watch has a subscription.
+ * Rejects with ApiError 499 where the client has gone.
+ */
+export async function webSocketResponse(
+  request: ApiRequest,
+  upgrade: UpgradeRequest,
+  run: StreamRun,
+  format: OutputFormat,
+): Promise<ApiResponse> {
+  try {
+    const done = serve(request, upgrade.accept(), run, format);
+    return { status: 101, headers: {}, body: { type: "upgraded", done } };
+  } catch (error) {
+    await discardResponse({ type: "stream", run });
+    throw error;
+  }
 }
 
 async function serve(
   request: ApiRequest,
-  upgrade: UpgradeRequest,
-  run: (sink: ByteSink, signal: AbortSignal) => Promise<void>,
+  connection: ReturnType<UpgradeRequest["accept"]>,
+  run: StreamRun,
   format: OutputFormat,
 ): Promise<void> {
-  const webSocket = await shakeHands(request, upgrade);
+  const webSocket = await shakeHands(request, connection).catch(async (error: unknown) => {
+    await discardResponse({ type: "stream", run });
+    throw error;
+  });
   const gone = new AbortController();
   const closed = new Promise<void>((resolve, reject) => {
     const onClose = (): void => {
@@ -67,8 +85,7 @@ async function serve(
 }
 
 /** Rejects if the handshake is invalid; the client has its response by then. */
-function shakeHands(request: ApiRequest, upgrade: UpgradeRequest): Promise<WebSocket> {
-  const { socket, head } = upgrade.accept();
+function shakeHands(request: ApiRequest, { socket, head }: ReturnType<UpgradeRequest["accept"]>): Promise<WebSocket> {
   const server = new WebSocketServer({
     noServer: true,
     perMessageDeflate: false,
@@ -79,7 +96,7 @@ function shakeHands(request: ApiRequest, upgrade: UpgradeRequest): Promise<WebSo
   // The handshake reads the method and the headers of a request, nothing else.
   const handshake = { method: request.method, headers: request.headers } as unknown as IncomingMessage;
   return new Promise((resolve, reject) => {
-    const onClose = (): void => reject(new Error("the connection ended before the WebSocket was open"));
+    const onClose = (): void => reject(new PeerFault("the connection ended before the WebSocket was open"));
     socket.once("close", caught(reject, onClose));
     server.handleUpgrade(handshake, socket, Buffer.from(head), resolve);
   });

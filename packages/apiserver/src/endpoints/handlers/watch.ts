@@ -26,6 +26,7 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
     clock: endpoint.runtime.clock,
     eventLines: endpoint.eventLines,
   });
+  const upgrade = webSocketUpgrade(context.request);
   const backlog = context.request.backlog ?? noLimit();
   const stream = new WatchStream(encoder, query, resource, endpoint, backlog, context);
   try {
@@ -37,9 +38,10 @@ export const handleWatch: VerbHandler = async (context, resource, endpoint) => {
   }
   const timeoutMs = watchTimeoutOf(options.timeoutSeconds, endpoint.runtime);
   const run: StreamRun = (sink, signal) => stream.run(sink, AbortSignal.any([signal, context.signal]), timeoutMs);
-  const upgrade = webSocketUpgrade(context.request);
   const { format } = output;
-  return upgrade === undefined ? watchResponse(run, format) : webSocketResponse(context.request, upgrade, run, format);
+  return upgrade === undefined
+    ? watchResponse(run, format)
+    : await webSocketResponse(context.request, upgrade, run, format);
 };
 
 /** For requests that come by no connection. */

@@ -56,7 +56,7 @@ export async function forwardUpgrade(
     socket.destroy();
     throw badGatewayError({ reason: "UpgradeFailed", message: "it upgraded to another protocol than was requested" });
   }
-  const client = upgrade.accept();
+  const client = acceptOr(upgrade, () => socket.destroy());
   client.socket.write(switchingProtocols(switched), "latin1");
   const done = spliceSockets(
     client,
@@ -64,6 +64,16 @@ export async function forwardUpgrade(
     { signal: context.signal, scheduler, halfOpenTimeoutMs },
   );
   return { status: 101, headers: {}, body: { type: "upgraded", done } };
+}
+
+/** Closes what was opened for a client that has gone meanwhile. */
+function acceptOr(upgrade: UpgradeRequest, close: () => void): ReturnType<UpgradeRequest["accept"]> {
+  try {
+    return upgrade.accept();
+  } catch (error) {
+    close();
+    throw error;
+  }
 }
 
 /** Bytes behind the head are still to be read from the socket. */

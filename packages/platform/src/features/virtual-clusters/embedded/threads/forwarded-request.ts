@@ -109,8 +109,13 @@ export class ForwardedRequest {
 
   accept(): void {
     const { upgrade } = this.context.request;
-    if (upgrade !== undefined)
+    if (upgrade === undefined) return;
+    try {
       this.#socket = new ForwardedSocket(this.#id, this.context, upgrade.accept(), this.#thread);
+    } catch {
+      // Its client has gone.
+      this.#thread.note("socketClosed", { request: this.#id });
+    }
   }
 
   closeSocket(): void {
