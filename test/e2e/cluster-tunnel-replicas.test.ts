@@ -76,6 +76,8 @@ describe.skipIf(whyNoEtcd() !== undefined)("a tunnel to two servers", () => {
   it("leads to the cluster through the other one while one of them is killed", async () => {
     const started = await connect("again");
     try {
+      // Each thread that serves requests has tunnels of its own.
+      await expect.poll(() => started.output().match(/"tunnel opened"/g)?.length, WAIT).toBe(TUNNELS);
       await servers[1]?.process.stop("SIGKILL");
       const reached = await Promise.all(Array.from({ length: 10 }, () => reasonAt(first(), "again")));
       expect(new Set(reached)).toEqual(new Set(["APIVersions"]));
