@@ -201,7 +201,7 @@ export function* asObject(
 ): Steps<KubeObject> {
   const refusal: Refusal = strategic === undefined ? patchError : strategicRefusal(strategic, definition);
   if (!isJsonObject(patched)) throw refusal(patched, () => notAnObject(patched));
-  const { apiVersion, kind } = typeMetaOf(patched, definition, refusal);
+  const { apiVersion, kind } = typeMetaOf(patched, definition, refusal, strategic !== undefined);
   checkKind(apiVersion, kind, definition, current);
   const { metadata = {} } = patched;
   const goType = definition.strategicMergePatch === true ? definition.kind : undefined;
@@ -238,11 +238,12 @@ const strategicRefusal =
 const invalidPatch = (shown: string, why: string): ApiError =>
   invalidObjectError({ group: "", kind: "" }, "", [invalidError("patch", shown, why)]);
 
-/** An object with a Go type need not name its apiVersion and kind. */
+/** An object with a Go type need not name its apiVersion and kind; `isConverted` into that type, it keeps its own whatever it names. */
 function typeMetaOf(
   patched: JsonObject,
   definition: BodyKind,
   refusal: Refusal,
+  isConverted: boolean,
 ): { readonly apiVersion: string; readonly kind: string } {
   const isTyped = definition.strategicMergePatch === true;
   const apiVersion = patched["apiVersion"] || (isTyped ? formatApiVersion(definition) : "");
@@ -250,6 +251,8 @@ function typeMetaOf(
   // In the order of the text that upstream reads, whose members are sorted.
   if (typeof apiVersion !== "string") throw refusal(patched, () => notAString("apiVersion", apiVersion));
   if (typeof kind !== "string") throw refusal(patched, () => notAString("kind", kind));
+  // Ansible scales a Deployment with a strategic merge patch of the kind Deployment.
+  if (isConverted) return { apiVersion: formatApiVersion(definition), kind: definition.kind };
   if (parseApiVersion(apiVersion) === undefined) {
     throw refusal(patched, () => `unexpected GroupVersion string: ${apiVersion}`);
   }

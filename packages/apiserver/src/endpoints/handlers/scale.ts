@@ -61,7 +61,12 @@ const scaleKind: BodyKind = {
 const scaleColumns: ResourceColumns = {
   strategicMergePatch: true,
   columns: [
-    { name: "Desired", type: "integer", description: "Number of desired replicas", value: ".spec.replicas" },
+    {
+      name: "Desired",
+      type: "integer",
+      description: "Number of desired replicas",
+      value: ({ spec }) => replicasOf(spec),
+    },
     { name: "Available", type: "integer", description: "Number of actual replicas", value: ".status.replicas" },
     AGE_COLUMN,
   ],
@@ -124,9 +129,10 @@ async function readReplacement(input: EditInput): Promise<{ readonly uid: string
 }
 
 async function readPatchOfScale(input: EditInput): Promise<ScaleEdit> {
-  const { context, endpoint, scale } = input;
+  const { context, endpoint, resource, scale } = input;
   const { request } = context;
-  const patchType = negotiatePatchType(headerOf(request, "content-type"), {});
+  // As for the object: custom resources take no strategic merge patch, although Scale is a built-in kind.
+  const patchType = negotiatePatchType(headerOf(request, "content-type"), resource.definition);
   const options = patchOptionsOf(request.query);
   const errors = validatePatchOptions(options, patchType);
   if (errors.length > 0) throw invalidObjectError({ group: "meta.k8s.io", kind: "PatchOptions" }, "", errors);
@@ -192,7 +198,8 @@ function scaleOf(object: KubeObject, scale: ScaleSubresource): KubeObject {
   if (wanted === undefined) {
     throw internalError(`the spec replicas field ${JSON.stringify(scale.specReplicasPath)} does not exist`);
   }
-  return scaleWith(wanted, object, scale);
+  // As in its Go type, no replicas are an empty spec.
+  return scaleWith(wanted === 0 ? {} : { replicas: wanted }, object, scale);
 }
 
 /** The lowest int32 marks an unset number, as upstream. */
@@ -200,9 +207,9 @@ const UNSET_REPLICAS = -(2 ** 31);
 
 /** The scale that a patch is applied to. */
 const patchedScale = (object: KubeObject, scale: ScaleSubresource): KubeObject =>
-  scaleWith(valueAtPath(object, splitFieldPath(scale.specReplicasPath)) ?? UNSET_REPLICAS, object, scale);
+  scaleWith({ replicas: valueAtPath(object, splitFieldPath(scale.specReplicasPath)) ?? UNSET_REPLICAS }, object, scale);
 
-function scaleWith(wanted: JsonValue, object: KubeObject, scale: ScaleSubresource): KubeObject {
+function scaleWith(spec: JsonObject, object: KubeObject, scale: ScaleSubresource): KubeObject {
   const actual = valueAtPath(object, splitFieldPath(scale.statusReplicasPath));
   const { labelSelectorPath } = scale;
   const selector =
@@ -214,7 +221,7 @@ function scaleWith(wanted: JsonValue, object: KubeObject, scale: ScaleSubresourc
     apiVersion: "autoscaling/v1",
     kind: "Scale",
     metadata: Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined)),
-    spec: { replicas: wanted },
+    spec,
     status: { replicas: actual ?? 0, ...(typeof selector === "string" && selector !== "" ? { selector } : {}) },
   };
 }
