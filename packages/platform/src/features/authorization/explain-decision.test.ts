@@ -68,6 +68,37 @@ describe("a decision", () => {
     });
   });
 
+  // kubernetes-fluent-client 3.11 leaves out the path of the server in its kubeconfig.
+  it.each([
+    [
+      "virtual cluster",
+      { virtualClusters: [{ project: "p", virtualCluster: "v" }] },
+      "/kubernetes/project/p/virtualcluster/v",
+    ],
+    ["space", { spaces: [{ project: "p", space: "s" }] }, "/kubernetes/project/p/space/s"],
+  ])("names the one %s that the key opens to programs that leave out its path", (_kind, scope, path) => {
+    const { authorizer, subject } = decided({ restrictions: scoped(scope) });
+    const opens = `the access key opens ${path} alone`;
+    const [isOwn, isForeign] = [own, foreign].map((request) => authorizer.decide(request, subject));
+    expect(isOwn).toMatchObject({
+      verdict: "deny",
+      reason: `the scope of the access key does not allow this request; ${opens}`,
+    });
+    expect(isForeign).toMatchObject({ verdict: "no-opinion", reason: opens });
+  });
+
+  it.each([
+    [
+      "two virtual clusters",
+      { virtualClusters: ["v", "w"].map((virtualCluster) => ({ project: "p", virtualCluster })) },
+    ],
+    ["all virtual clusters of a project", { virtualClusters: [{ project: "p", virtualCluster: "*" }] }],
+    ["a project as well", { projects: [{ project: "p" }], spaces: [{ project: "p", space: "s" }] }],
+  ])("names no path where the key opens %s", (_what, scope) => {
+    const { authorizer, subject } = decided({ restrictions: scoped(scope) });
+    expect(authorizer.decide(foreign, subject).reason).toBe("");
+  });
+
   it("denies everything to a deleted key, and reports no unknown scope", () => {
     const { authorizer, subject, sources, key } = decided();
     sources.access.setKey(undefined, key.id);

@@ -1,5 +1,6 @@
 // The one decision point: authorizes every request, from any API surface.
 
+import type { AccessKeyScope } from "@postern/api/access-key-restrictions";
 import { ACCESS_REQUEST_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { isControlPlaneKeyRequest } from "./control-plane-key-request.ts";
@@ -38,16 +39,20 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     request: PlatformRequest,
     right: UserRight,
     scope: ScopeVerdict,
+    key: AccessKeyState | undefined,
     offer: () => string | undefined,
   ): PlatformDecision => {
     const annotations = {
       [rightAnnotation]: right.allowed ? right.code : "none",
       [scopeAnnotation]: scope.reason,
     };
+    const isMisplaced = !scope.open && request.target === "Management";
+    const place = isMisplaced ? onlyPlaceIn(key?.restrictions?.scope) : undefined;
+    const hint = place === undefined ? "" : `the access key opens ${place} alone`;
     if (!right.allowed) {
       // A key that does not reach there would not do with the access either.
       const offered = scope.open ? offer() : undefined;
-      const reason = offered === undefined ? right.reason : joinReasons(right.reason, offered);
+      const reason = joinReasons(right.reason, offered ?? hint);
       return { verdict: "no-opinion", code: "no-right", reason, annotations };
     }
     if (scope.open) {
@@ -58,7 +63,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
       return { verdict: "allow", code, reason, annotations, ...granted };
     }
     const code = scope.reason === "out-of-rules" || scope.reason === "limited-uses" ? scope.reason : "out-of-scope";
-    return { verdict: "deny", code, reason: REFUSALS[code], annotations };
+    return { verdict: "deny", code, reason: joinReasons(REFUSALS[code], hint), annotations };
   };
 
   const scopeOf = (
@@ -96,7 +101,7 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
     // Each only goes up, so that the sum is the same only when every part is.
     const version = policyVersion.version + (accessOffers?.version ?? 0);
     const decideNow = () =>
-      decisionOf(request, userPermissions.of(subject.user, request), scopeOf(request, subject, key), () =>
+      decisionOf(request, userPermissions.of(subject.user, request), scopeOf(request, subject, key), key, () =>
         accessOffers?.offerFor(subject.user, request, (role) => allowsInProject(role, request)),
       );
     // The same user and key may do more in the SCIM routes than elsewhere.
@@ -129,7 +134,23 @@ export function createPlatformAuthorizer(sources: DecisionDeps): PlatformAuthori
 const lastingReason = (accessRequest: string): string =>
   `the access request ${accessRequest} gives access for a time, and this credential would last`;
 
-const joinReasons = (reason: string, offer: string): string => (reason === "" ? offer : `${reason}; ${offer}`);
+const joinReasons = (...reasons: readonly string[]): string => reasons.filter((reason) => reason !== "").join("; ");
+
+/**
+ * The path of the one virtual cluster or space that the scope opens. Programs that leave out the path of their server send the requests for it to the
+ * management API.
+ */
+function onlyPlaceIn(scope: AccessKeyScope | undefined): string | undefined {
+  if (scope === undefined) return undefined;
+  const { roles, projects, clusters, spaces, virtualClusters } = scope;
+  const [place, ...others] = [
+    ...virtualClusters.map(({ project, virtualCluster }) => [project, "virtualcluster", virtualCluster]),
+    ...spaces.map(({ project, space }) => [project, "space", space]),
+    ...[...roles, ...projects, ...clusters].map(() => ["*"]),
+  ];
+  const isOne = place !== undefined && others.length === 0 && !place.includes("*");
+  return isOne ? `/kubernetes/project/${place.join("/")}` : undefined;
+}
 
 const isProvisioning = (credential: Subject["credential"]): boolean => provisionerOf(credential) !== undefined;
 
