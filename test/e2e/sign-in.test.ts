@@ -114,6 +114,40 @@ const signIn = async (sub: string): Promise<Page> => {
 const loginsOf = async (sub: string): Promise<readonly any[]> =>
   (await platform.send({ path: "ownedaccesskeys" })).body.items.filter((item: any) => item.spec.user === sub);
 
+test("a provider has to say by what, and how long ago, a person authenticated", async () => {
+  const require = async (requiredAuthentication: object | null): Promise<void> => {
+    const headers = { "content-type": "application/merge-patch+json" };
+    const body = { spec: { requiredAuthentication } };
+    expect((await platform.send({ method: "PATCH", path: "identityproviders/idp", headers, body })).status).toBe(200);
+  };
+  const { prototype } = idp.provider.Session;
+  const { loginAccount } = prototype;
+  let acr: string | undefined;
+  prototype.loginAccount = function (details: object) {
+    return loginAccount.call(this, { ...details, acr });
+  };
+  /** The page of the platform that a person returns to, who authenticated by these means. */
+  const comeBack = async (means: string | undefined): Promise<Page> => {
+    acr = means;
+    const page = await openLogin();
+    const asked = page.waitForRequest((request) => new URL(request.url()).searchParams.get("acr_values") === "mfa");
+    await page.click("text=Sign in with Example");
+    expect(new URL((await asked).url()).searchParams.get("max_age")).toBe("60");
+    await signInAtProvider(page, newcomer());
+    return page;
+  };
+  await require({ acrValues: ["mfa"], maxAge: 60 });
+  try {
+    const [without, weak] = [await comeBack(undefined), await comeBack("pwd")];
+    await expect.poll(() => without.textContent("main")).toContain("does not say how you authenticated");
+    await expect.poll(() => weak.textContent("main")).toContain("you authenticated by pwd (acr)");
+    await (await comeBack("mfa")).waitForURL("**/profile/access-keys");
+  } finally {
+    prototype.loginAccount = loginAccount;
+    await require(null);
+  }
+});
+
 type Running = {
   readonly child: ChildProcess;
   printed(text: RegExp): Promise<string>;

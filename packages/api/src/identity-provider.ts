@@ -108,6 +108,22 @@ const spec = s.object({
       { maxItems: 16 },
     )
     .describe("Conditions for the claims, checked at every sign-in and refresh."),
+  requiredAuthentication: s
+    .object({
+      acrValues: s
+        .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 16 })
+        .describe(
+          "Requested as acr_values. The claim acr of the ID token must be one of them, for example for a sign-in with a second factor.",
+        ),
+      maxAge: s
+        .int32({ minimum: 60, maximum: MAX_SESSION_SECONDS })
+        .describe(
+          "Requested as max_age, in seconds. The claim auth_time of the ID token must not be older, so that the provider asks people for their credentials again.",
+        ),
+    })
+    .describe(
+      "How people must have authenticated at the provider, checked at every sign-in. Sessions are not ended by it.",
+    ),
   allowedGroups: s
     .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
     .describe("Only members of these groups may sign in, as claimMappings.groups maps them. If unset, everyone may."),

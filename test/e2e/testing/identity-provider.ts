@@ -88,6 +88,7 @@ export async function serveProvider(
         rpInitiatedLogout: { enabled: true },
       },
       pkce: { required: () => true },
+      acrValues: ["pwd", "mfa"],
       rotateRefreshToken: true,
       ttl: {
         AccessToken: 600,

@@ -39,6 +39,7 @@ import {
 import type { ProviderFetch } from "./provider-fetch.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
 import { createProviderSteps } from "./provider-steps.ts";
+import { authenticationParameters, checkAuthentication } from "./required-authentication.ts";
 
 /** Values sent with the browser, which its return must match. */
 export type SignInChecks = {
@@ -50,6 +51,8 @@ export type SignInChecks = {
 export type ProviderAnswer = {
   /** Claims of the ID token, and of the userinfo endpoint for missing ones. */
   readonly claims: JsonObject;
+  /** Claims of the ID token alone. Empty where a refresh returned none. */
+  readonly idToken: JsonObject;
   /** `sub` of the ID token. */
   readonly subject: string;
   /** `sid` of the ID token; "" where it has none. */
@@ -176,6 +179,7 @@ export function createProviderClient({
         fetch: fetchFrom(provider.source),
         verified: (text) => verified(provider, text),
       }),
+      idToken: own,
       subject,
       sid: typeof sid === "string" ? sid : "",
       refreshToken,
@@ -215,6 +219,7 @@ export function createProviderClient({
         nonce,
         code_challenge: await calculatePKCECodeChallenge(verifier),
         code_challenge_method: "S256",
+        ...authenticationParameters(provider.spec),
         // OpenID Connect Core section 11: without it, offline_access is to be ignored.
         ...(provider.scopes.includes("offline_access") ? { prompt: "consent" } : {}),
       });
@@ -230,6 +235,7 @@ export function createProviderClient({
           idTokenExpected: true,
         });
         const taken = await answerOf(configuration, provider, tokens, undefined);
+        checkAuthentication(provider.spec, taken.idToken, clock.now());
         if (taken.refreshToken === undefined) return taken;
         const { scope = provider.scopes.join(" ") } = tokens;
         const redirectUri = `${answer.origin}${answer.pathname}`;

@@ -13,7 +13,7 @@ const MAX_HEADER_LENGTH = 4 * 1024;
 const MAX_DEPTH = 16;
 const SEGMENT = /^[\w-]+$/;
 /** How far the clocks of issuers may be apart from ours. */
-const CLOCK_SKEW_MS = 30_000;
+export const CLOCK_SKEW_MS = 30_000;
 /** Keys of one kid that are tried. */
 const MAX_TRIED = 3;
 

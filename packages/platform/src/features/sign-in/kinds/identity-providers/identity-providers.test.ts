@@ -27,6 +27,7 @@ describe("the validation of identity providers", () => {
     [{ issuer: { url: "https://a:b@issuer.test" } }, "spec.issuer.url"],
     [{ issuer: { url: "https://issuer.test", certificateAuthority: "none" } }, "spec.issuer.certificateAuthority"],
     [{ scopes: ["a b"] }, "spec.scopes[0]"],
+    [{ requiredAuthentication: { acrValues: ["mfa", "a b"] } }, "spec.requiredAuthentication.acrValues[1]"],
     [mapped({}), "spec.claimMappings.username"],
     [mapped({ claim: "a", expression: "claims.a" }), "spec.claimMappings.username"],
     [mapped({ expression: "claims.(" }), "spec.claimMappings.username.expression"],

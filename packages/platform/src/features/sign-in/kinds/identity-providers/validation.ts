@@ -16,7 +16,7 @@ import { usesAssertion } from "../../client-assertion.ts";
 type Mapping = IdentityProviderSpec["claimMappings"]["username"];
 
 export function validateIdentityProvider({ spec }: IdentityProvider): readonly FieldError[] {
-  const { issuer, claimMappings, claimValidationRules = [], scopes = [] } = spec;
+  const { issuer, claimMappings, claimValidationRules = [], scopes = [], requiredAuthentication } = spec;
   const { extra = [], ...mappings } = claimMappings;
   return [
     ...validateAuthentication(spec),
@@ -27,11 +27,8 @@ export function validateIdentityProvider({ spec }: IdentityProvider): readonly F
     ...(issuer.certificateAuthority === undefined
       ? []
       : validateIssuerCertificates(issuer.certificateAuthority, "spec.issuer.certificateAuthority")),
-    ...scopes.flatMap((scope, at) =>
-      SCOPE.test(scope)
-        ? []
-        : [invalidError(indexPath("spec.scopes", at), scope, "must be printable and without spaces")],
-    ),
+    ...wordErrors(scopes, "spec.scopes"),
+    ...wordErrors(requiredAuthentication?.acrValues ?? [], "spec.requiredAuthentication.acrValues"),
     ...Object.entries(mappings).flatMap(([name, mapping]) =>
       mapping === undefined ? [] : validateMapping(mapping, `spec.claimMappings.${name}`),
     ),
@@ -67,8 +64,13 @@ function validateAuthentication(spec: IdentityProviderSpec): readonly FieldError
   ];
 }
 
-/** RFC 6749 section 3.3. */
-const SCOPE = /^[!#-[\]-~]+$/;
+/** RFC 6749 section 3.3: spaces separate them in a request. */
+const WORD = /^[!#-[\]-~]+$/;
+
+const wordErrors = (words: readonly string[], path: string): readonly FieldError[] =>
+  words.flatMap((word, at) =>
+    WORD.test(word) ? [] : [invalidError(indexPath(path, at), word, "must be printable and without spaces")],
+  );
 
 function validateMapping({ claim = "", expression, prefix = "" }: Mapping, path: string): readonly FieldError[] {
   if ((claim === "") === (expression === undefined)) return [requiredError(path, "either claim or expression")];

@@ -24,6 +24,7 @@ import { type MappedIdentity, mapClaims, SignInRefusal } from "../../../map-clai
 import { MAX_ID_TOKEN_LENGTH } from "../../../provider-client.ts";
 import { ProviderError } from "../../../provider-faults.ts";
 import { IDENTITY_PROVIDERS, type IdentityProviderState } from "../../../provider-state.ts";
+import { checkAuthentication } from "../../../required-authentication.ts";
 
 export type TestProviderDeps = {
   readonly names: PlatformNames;
@@ -61,7 +62,12 @@ export function testProvider(deps: TestProviderDeps): Subresource {
       const { checks, ...described } = await describeProvider(provider, deps);
       const said = idToken === undefined ? { checks: [], claims } : await readIdToken(idToken, provider, deps);
       const mapped = said.claims === undefined ? undefined : whoWouldEnter(said.claims, provider, deps);
-      const all = [...checks, ...said.checks, ...(mapped?.checks ?? [])];
+      const all = [
+        ...checks,
+        ...said.checks,
+        ...authenticationChecks(said.claims, provider, deps.clock.now()),
+        ...(mapped?.checks ?? []),
+      ];
       const status: Status = {
         accepted: all.every((each) => each.status === "True"),
         checks: all,
@@ -181,6 +187,23 @@ async function signatureOf(
         ? undefined
         : "the signature is wrong";
   return check("Signature", "spec.issuer", fault, "the provider signed the token");
+}
+
+/** Empty where the provider requires nothing, or there are no claims. */
+function authenticationChecks(
+  claims: JsonObject | undefined,
+  { spec }: IdentityProviderState,
+  now: number,
+): readonly Check[] {
+  if (claims === undefined || spec.requiredAuthentication === undefined) return [];
+  const field = "spec.requiredAuthentication";
+  try {
+    checkAuthentication(spec, claims, now);
+    return [check("Authentication", field, undefined, "the person has authenticated as required")];
+  } catch (error) {
+    if (!(error instanceof SignInRefusal)) throw error;
+    return [check("Authentication", field, error.message, "")];
+  }
 }
 
 /** The identity in the claims, and the user that it leads to. */
