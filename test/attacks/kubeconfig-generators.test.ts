@@ -145,6 +145,10 @@ describe("labels and annotations of the Secrets", () => {
       const { labels, annotations } = await metadataOf("labelled-dev");
       expect([labels, annotations]).toEqual([{ [ARGO]: "cluster", mine: "yes" }, { "example.com/mine": "yes" }]);
     }, WAIT);
+    const argoCD = { project: "shop", namespaces: ["web", "api"], clusterResources: true };
+    expect((await on.change(ann, "labelled", { argoCD })).status).toBe(200);
+    await vi.waitFor(async () => expect(await on.textOf("labelled-dev", "namespaces")).toBe("web,api"), WAIT);
+    expect(await on.textOf("labelled-dev", "project")).toBe("shop");
     // None of it replaced a credential.
     expect(await on.textOf("labelled-dev")).toBe(before);
   });
@@ -166,6 +170,9 @@ describe("labels and annotations of the Secrets", () => {
 
   test.each<[object, string]>([
     [{ secretTemplate: { copyLabels: ["env"] } }, "spec.secretTemplate.copyLabels"],
+    [{ format: "Flux", argoCD: { project: "shop" } }, "spec.argoCD"],
+    [{ format: "ArgoCD", argoCD: { project: "Shop" } }, "spec.argoCD.project"],
+    [{ format: "ArgoCD", argoCD: { namespaces: ["web,api"] } }, "spec.argoCD.namespaces[0]"],
     [{ format: "Flux", secretTemplate: { copyLabels: ["a b"] } }, "spec.secretTemplate.copyLabels[0]"],
     [{ format: "Flux", secretTemplate: { copyLabels: ["a", "a"] } }, "Duplicate value"],
     [{ secretTemplate: { labels: { a: "b c" } } }, "spec.secretTemplate.labels"],

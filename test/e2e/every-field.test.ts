@@ -111,6 +111,8 @@ const ONE_OF: { readonly [kind: string]: readonly (readonly RegExp[])[] } = {
 const REFUSED: { readonly [kind: string]: RegExp } = {
   // They would open what is outside of the project.
   TrustRule: /^spec\.scope\.(roles|clusters)\b/,
+  // Only for the format ArgoCD, which has no key of its own.
+  KubeconfigGenerator: /^spec\.argoCD\b/,
   // A cluster is in no project; this policy has no access in emergencies.
   AccessRequest: /^spec\.(target\.cluster|emergency)$/,
 };

@@ -39,6 +39,21 @@ const secretTemplate = s.object({
     ),
 });
 
+const argoCD = s.object({
+  project: s
+    .string({ minLength: 1, maxLength: 253 })
+    .describe("AppProject that the clusters belong to: applications of others cannot use them."),
+  namespaces: s
+    .set(s.string({ minLength: 1, maxLength: 63 }), { maxItems: 100 })
+    .describe("Namespaces of the virtual clusters that Argo CD manages. If unset, all of them."),
+  clusterResources: s
+    .boolean()
+    .describe("Whether Argo CD manages resources without a namespace as well, if namespaces is set."),
+  shard: s
+    .int32({ minimum: 0, maximum: 1_000 })
+    .describe("Shard of the application controller that manages the clusters. If unset, Argo CD chooses it."),
+});
+
 const spec = s.object({
   displayName,
   description,
@@ -74,6 +89,7 @@ const spec = s.object({
     })
     .required()
     .describe("The Secret that receives the credentials. It must not exist yet."),
+  argoCD: argoCD.describe("Settings of the clusters in Argo CD. Only for the format ArgoCD."),
   secretTemplate: secretTemplate.describe(
     "Labels and annotations of the Secrets, for programs that select Secrets by them, 16 KiB of JSON at most. Others that are on a Secret stay.",
   ),

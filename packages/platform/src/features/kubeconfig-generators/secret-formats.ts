@@ -1,5 +1,5 @@
 // The Secrets of a generator in each of its formats.
-// Sources: argo-cd docs/operator-manual/declarative-setup.md (Clusters), fluxcd.io kustomization spec.kubeConfig.secretRef
+// Sources: argo-cd docs/operator-manual/declarative-setup.md (Clusters) and util/db/cluster.go (SecretToCluster), fluxcd.io kustomization spec.kubeConfig.secretRef
 
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import { buildKubeconfig, buildKubeconfigOf } from "../../foundation/kubeconfig/kubeconfig.ts";
@@ -62,7 +62,7 @@ export function secretsOf(
       const secret =
         format === "Flux"
           ? { labels: {}, content: { [secretRef.key ?? FLUX_KEY]: buildKubeconfig(partsOf(entry)) } }
-          : { labels: ARGO_TYPE, content: argoCluster(project, entry) };
+          : { labels: ARGO_TYPE, content: argoCluster(project, entry, generator.spec.argoCD) };
       const copied = Object.fromEntries(Object.entries(entry.labels).filter(([key]) => copyLabels.includes(key)));
       const template = { labels: { ...labels, ...copied }, annotations };
       return [secretOfCluster(generator, entry.cluster), { ...secret, template }] as const;
@@ -70,13 +70,27 @@ export function secretsOf(
   );
 }
 
-function argoCluster(project: string, { cluster, server, certificateAuthorityPem, token }: FleetEntry) {
+function argoCluster(
+  project: string,
+  { cluster, server, certificateAuthorityPem, token }: FleetEntry,
+  settings: KubeconfigGenerator["spec"]["argoCD"] = {},
+): StringMap {
   const caData = certificateAuthorityPem && Buffer.from(certificateAuthorityPem, "utf8").toString("base64");
   const config = {
     bearerToken: token,
     tlsClientConfig: { insecure: false, ...(caData === undefined ? {} : { caData }) },
   };
-  return { name: `${project}-${cluster}`, server, config: JSON.stringify(config) };
+  const { project: appProject, namespaces = [], clusterResources = false, shard } = settings;
+  return {
+    name: `${project}-${cluster}`,
+    server,
+    config: JSON.stringify(config),
+    ...(appProject === undefined ? {} : { project: appProject }),
+    ...(namespaces.length === 0 ? {} : { namespaces: namespaces.join(",") }),
+    // Argo CD compares it with this text alone.
+    ...(clusterResources ? { clusterResources: "true" } : {}),
+    ...(shard === undefined ? {} : { shard: String(shard) }),
+  };
 }
 
 /** Bytes that an entry adds to the one Secret of the format Kubeconfig; 0 where each entry has a Secret of its own. */

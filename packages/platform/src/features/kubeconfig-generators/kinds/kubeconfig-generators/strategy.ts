@@ -18,7 +18,7 @@ import {
   validateLabelSelector,
   validateLabels,
 } from "@postern/apimachinery/validation/labels";
-import { isConfigMapKey, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
+import { isConfigMapKey, isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy, WriteLimit } from "@postern/apiserver/registry/strategy";
@@ -216,7 +216,7 @@ function withStatus(generator: KubeconfigGenerator, status: KubeconfigGenerator[
 }
 
 function errorsOf({ spec }: KubeconfigGenerator): readonly FieldError[] {
-  const { selector, format = "Kubeconfig", secretRef, secretTemplate = {} } = spec;
+  const { selector, format = "Kubeconfig", secretRef, secretTemplate = {}, argoCD } = spec;
   const { labels, annotations, copyLabels = [] } = secretTemplate;
   const { name, key } = secretRef;
   return [
@@ -226,6 +226,7 @@ function errorsOf({ spec }: KubeconfigGenerator): readonly FieldError[] {
     ...(key !== undefined && format === "ArgoCD"
       ? [forbiddenError("spec.secretRef.key", `the format ${format} names its keys itself`)]
       : []),
+    ...(argoCD === undefined ? [] : argoErrors(argoCD, format)),
     ...(Buffer.byteLength(JSON.stringify(secretTemplate)) > MAX_TEMPLATE_SIZE
       ? [tooLongError("spec.secretTemplate", MAX_TEMPLATE_SIZE)]
       : []),
@@ -235,6 +236,21 @@ function errorsOf({ spec }: KubeconfigGenerator): readonly FieldError[] {
     ...(copyLabels.length > 0 && format === "Kubeconfig"
       ? [forbiddenError("spec.secretTemplate.copyLabels", "its Secret is that of all virtual clusters")]
       : []),
+  ];
+}
+
+function argoErrors(
+  { project, namespaces = [] }: NonNullable<KubeconfigGenerator["spec"]["argoCD"]>,
+  format: string,
+): readonly FieldError[] {
+  if (format !== "ArgoCD") return [forbiddenError("spec.argoCD", "may be set with the format ArgoCD only")];
+  return [
+    ...(project === undefined
+      ? []
+      : isDNS1123Subdomain(project).map((rule) => invalidError("spec.argoCD.project", project, rule))),
+    ...namespaces.flatMap((name, at) =>
+      isDNS1123Label(name).map((rule) => invalidError(`spec.argoCD.namespaces[${at}]`, name, rule)),
+    ),
   ];
 }
 
