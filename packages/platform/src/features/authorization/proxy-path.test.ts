@@ -82,6 +82,14 @@ describe("parseProxyPath", () => {
       expect(decodeURIComponent(path)).toBe(parsed?.path);
     }
   });
+
+  test("each character is forwarded as it is encoded by itself", () => {
+    const characters = Array.from({ length: 0x200 }, (_, code) => String.fromCharCode(code));
+    for (const character of characters.filter((each) => !/[\\/\p{Cc}]/u.test(each))) {
+      const encoded = `/x${encodeURIComponent(character)}`;
+      expect(parseProxyPath(`/kubernetes/cluster/c1${encoded}`)?.encodedPath).toBe(encoded);
+    }
+  });
 });
 
 test("proxyRequest carries the request as the API behind the proxy reads it", () => {

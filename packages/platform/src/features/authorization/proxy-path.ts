@@ -24,6 +24,8 @@ export type ProxyPath = {
 const PROXIES = /^\/+kubernetes\/+(?:project|cluster)(?:\/|$)/;
 /** Read as separators or parameters by some servers and as plain text by others. */
 const ENCODED_SEPARATOR = /%2f|%5c/i;
+/** Encoded, it is the same: most paths. */
+const UNRESERVED = /^[\w/.~!*'()-]*$/;
 
 /**
  * Undefined for a path that is no proxy's. `path` is percent-encoded, without its query; `canonical` is its canonical form.
@@ -40,14 +42,12 @@ export function parseProxyPath(path: string, canonical = canonicalPath(path)): P
   const length = destination.target === "Cluster" ? 3 : 5;
   const base = `/${segments.slice(0, length).join("/")}`;
   if (!path.startsWith(base)) throw badRequestError("the request path encodes the name of its target");
-  const rest = segments.slice(length);
-  return {
-    destination,
-    base,
-    path: `/${rest.join("/")}`,
-    encodedPath: `/${rest.map(encodeURIComponent).join("/")}`,
-  };
+  const inside = canonical.slice(base.length) || "/";
+  return { destination, base, path: inside, encodedPath: encoded(inside) };
 }
+
+const encoded = (path: string): string =>
+  UNRESERVED.test(path) ? path : path.split("/").map(encodeURIComponent).join("/");
 
 /** The request of a proxied path. Throws ApiError 400 as parsing of any API path does. */
 export const proxyRequest = (
