@@ -12,6 +12,9 @@ const RECORD_INTERVAL_MS = 3_600_000;
 const LINK_BYTES = 300;
 /** Most shares of one client for reads that differ from each other. */
 const SHARES_OF_READS = 2;
+/** Reads of one client that are found without a digest, and the longest text of one, in characters. */
+const MAX_FOUND = 1_000;
+const MAX_FOUND_LENGTH = 1_000;
 
 /** The record of omitted events: how many since the last record, their users, and the time of the first. */
 const OMITTED_ANNOTATION = "audit-log/omitted-events";
@@ -25,8 +28,10 @@ type Use = {
   since: string;
   last: { readonly event: Identified } | undefined;
   recordedAt: number;
-  /** Reads that were recorded beyond the share. */
+  /** Digests of reads that were recorded beyond the share. */
   readonly reads: Set<string>;
+  /** Those of them that came again. */
+  readonly found: Set<string>;
 };
 
 /** An event, or its line where that was made in another thread. */
@@ -99,7 +104,7 @@ export class FileShares {
 
   #hasNoRoom(recorded: ShareFacts["recorded"], use: Use): boolean {
     if (recorded === "always") return false;
-    return recorded === "in-share" || use.bytes >= this.#maxBytes * SHARES_OF_READS || use.reads.has(sha256(recorded));
+    return recorded === "in-share" || use.bytes >= this.#maxBytes * SHARES_OF_READS || isRead(recorded, use);
   }
 
   /** The share is that of each file. Returns the records of what was left out of the last one. */
@@ -150,8 +155,8 @@ export class FileShares {
   #useOf(client: string): Use {
     const known = this.#uses.get(client);
     if (known !== undefined) return known;
-    const reads = new Set<string>();
-    const use = { bytes: 0, omitted: 0, since: "", last: undefined, recordedAt: Number.NEGATIVE_INFINITY, reads };
+    const reads = { reads: new Set<string>(), found: new Set<string>() };
+    const use = { bytes: 0, omitted: 0, since: "", last: undefined, recordedAt: Number.NEGATIVE_INFINITY, ...reads };
     this.#uses.set(client, use);
     return use;
   }
@@ -171,6 +176,14 @@ export const identified = ({ auditID, requestReceivedTimestamp, stageTimestamp }
 });
 
 const isRecordDue = ({ recordedAt }: Use, at: string): boolean => Date.parse(at) - recordedAt >= RECORD_INTERVAL_MS;
+
+/** Whether the file has this read beyond the share. */
+function isRead(recorded: string, { reads, found }: Use): boolean {
+  if (found.has(recorded)) return true;
+  const isIn = reads.has(sha256(recorded));
+  if (isIn && found.size < MAX_FOUND && recorded.length <= MAX_FOUND_LENGTH) found.add(recorded);
+  return isIn;
+}
 
 const lineOfUnwritten = (one: Unwritten): AuditLine => (one.json === undefined ? lineOf(one.event) : one);
 

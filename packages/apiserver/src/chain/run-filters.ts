@@ -30,12 +30,15 @@ export function runFilters(filters: readonly Filter[], last: CallHandler): CallH
 }
 
 function loop(filters: readonly Filter[], last: CallHandler): CallHandler {
+  const entering = filters.map((filter) => filter.enter);
+  const leaving = filters.map((filter) => filter.leave);
+  const failing = filters.map((filter) => filter.fail);
   const enter = (call: RequestState, from: number): Awaitable<ApiResponse> => {
     let at = from;
     let response: Awaitable<ApiResponse | undefined>;
     try {
-      for (; at < filters.length; at++) {
-        response = filters[at]?.enter?.(call);
+      for (; at < entering.length; at++) {
+        response = entering[at]?.(call);
         if (response !== undefined) break;
       }
       response ??= last(call);
@@ -51,10 +54,10 @@ function loop(filters: readonly Filter[], last: CallHandler): CallHandler {
   const leave = (given: ApiResponse, call: RequestState, from: number): Awaitable<ApiResponse> => {
     let response = given;
     for (let at = from; at >= 0; at--) {
-      const filter = filters[at];
-      if (filter?.leave === undefined) continue;
+      const left = leaving[at];
+      if (left === undefined) continue;
       try {
-        const next = filter.leave(response, call);
+        const next = left(response, call);
         if (next instanceof Promise) return whenLeft(next, response, call, at - 1);
         response = next;
       } catch (error) {
@@ -76,10 +79,10 @@ function loop(filters: readonly Filter[], last: CallHandler): CallHandler {
   const fail = (given: unknown, call: RequestState, from: number): Awaitable<ApiResponse> => {
     let error = given;
     for (let at = from; at >= 0; at--) {
-      const filter = filters[at];
-      if (filter?.fail === undefined) continue;
+      const answer = failing[at];
+      if (answer === undefined) continue;
       try {
-        const response = filter.fail(error, call);
+        const response = answer(error, call);
         if (!(response instanceof Promise)) return leave(response, call, at - 1);
         return response.then(
           (found) => leave(found, call, at - 1),

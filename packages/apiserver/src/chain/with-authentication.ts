@@ -47,33 +47,36 @@ const HOLD_MS = 1_000;
 export function withAuthentication(deps: WithAuthenticationDeps): Filter {
   const { metrics, clock, tracing } = deps;
   const turns = createTurns(deps);
+  const secondsSince = (startedAt: number): number => (clock.elapsed() - startedAt) / 1000;
+  const onRefusal = async (error: unknown, call: RequestState, turn: Turn | undefined, startedAt: number) => {
+    metrics.authentication(isApiError(error) ? "failure" : "error", secondsSince(startedAt));
+    annotateRefused(call, error);
+    const held = holdBack(call, error, deps);
+    turn?.end(held === undefined ? 0 : HOLD_MS);
+    if (held !== undefined) await held;
+    throw error;
+  };
+  const onProof = (proof: Authentication, call: RequestState, turn: Turn | undefined, startedAt: number): undefined => {
+    turn?.end(0);
+    metrics.authentication("success", secondsSince(startedAt));
+    take(proof, call);
+  };
   const look = (call: RequestState, turn: Turn | undefined): Awaitable<undefined> => {
     const startedAt = clock.elapsed();
-    const seconds = (): number => (clock.elapsed() - startedAt) / 1000;
-    const onRefusal = async (error: unknown): Promise<never> => {
-      metrics.authentication(isApiError(error) ? "failure" : "error", seconds());
-      annotateRefused(call, error);
-      const held = holdBack(call, error, deps);
-      turn?.end(held === undefined ? 0 : HOLD_MS);
-      if (held !== undefined) await held;
-      throw error;
-    };
-    const onProof = (authentication: Authentication): undefined => {
-      turn?.end(0);
-      metrics.authentication("success", seconds());
-      take(authentication, call);
-    };
     if (bearerTokenOf(call.request).type === "extra-space") call.warnings.add(EXTRA_SPACE_WARNING);
-    let authentication: Awaitable<Authentication>;
+    let proof: Awaitable<Authentication>;
     try {
-      authentication =
+      proof =
         tracing === undefined
           ? authenticate(call, deps)
           : inSpan(tracing, AUTHENTICATE, () => authenticate(call, deps));
     } catch (error) {
-      return onRefusal(error);
+      return onRefusal(error, call, turn, startedAt);
     }
-    return authentication instanceof Promise ? authentication.catch(onRefusal).then(onProof) : onProof(authentication);
+    if (!(proof instanceof Promise)) return onProof(proof, call, turn, startedAt);
+    return proof
+      .catch((error) => onRefusal(error, call, turn, startedAt))
+      .then((found) => onProof(found, call, turn, startedAt));
   };
   return {
     enter(call) {

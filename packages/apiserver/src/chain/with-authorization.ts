@@ -44,34 +44,43 @@ export function withAuthorization(deps: {
   const { authorizer: ofChain, questionOf, metrics, clock, tracing } = deps;
   const byPath: QuestionOf = (call) => ({ attributes: authorizationAttributesOf(call), authorizer: ofChain });
   const ask = questionOf ?? byPath;
+  const measure = (result: AuthorizationResult, startedAt: number): void =>
+    metrics.authorization(result, (clock.elapsed() - startedAt) / 1000);
+  const decide = ({ attributes, authorizer }: AuthorizationQuestion, { open }: RequestState) =>
+    open === undefined ? authorizer.authorize(attributes) : authorizeWhileOpen(authorizer, attributes, open);
+  const onFault = (error: unknown, startedAt: number): never => {
+    measure("error", startedAt);
+    throw error;
+  };
+  const onDecision = (
+    { verdict, reason, auditAnnotations }: AuthorizationDecision,
+    { attributes, refusedAttributes }: AuthorizationQuestion,
+    { audit }: RequestState,
+    startedAt: number,
+  ): undefined => {
+    measure(RESULTS[verdict], startedAt);
+    audit.annotate(AUDIT_DECISION, verdict === "allow" ? "allow" : "forbid");
+    audit.annotate(AUDIT_REASON, reason);
+    if (auditAnnotations !== undefined)
+      for (const [key, value] of Object.entries(auditAnnotations)) audit.annotate(key, value);
+    if (verdict !== "allow") throw forbiddenErrorFor(refusedAttributes?.() ?? attributes, reason);
+  };
   return {
     enter(call) {
-      const { attributes, authorizer, refusedAttributes } = ask(call);
+      const question = ask(call);
       const startedAt = clock.elapsed();
-      const measured = (result: AuthorizationResult) =>
-        metrics.authorization(result, (clock.elapsed() - startedAt) / 1000);
-      const onFault = (error: unknown): never => {
-        measured("error");
-        throw error;
-      };
-      const onDecision = ({ verdict, reason, auditAnnotations }: AuthorizationDecision): undefined => {
-        measured(RESULTS[verdict]);
-        call.audit.annotate(AUDIT_DECISION, verdict === "allow" ? "allow" : "forbid");
-        call.audit.annotate(AUDIT_REASON, reason);
-        if (auditAnnotations !== undefined)
-          for (const [key, value] of Object.entries(auditAnnotations)) call.audit.annotate(key, value);
-        if (verdict !== "allow") throw forbiddenErrorFor(refusedAttributes?.() ?? attributes, reason);
-      };
       let decision: Awaitable<AuthorizationDecision>;
       try {
-        const { open } = call;
-        const decide = () =>
-          open === undefined ? authorizer.authorize(attributes) : authorizeWhileOpen(authorizer, attributes, open);
-        decision = tracing === undefined ? decide() : tracedDecision(tracing, decide);
+        decision =
+          tracing === undefined ? decide(question, call) : tracedDecision(tracing, () => decide(question, call));
       } catch (error) {
-        return onFault(error);
+        return onFault(error, startedAt);
       }
-      return decision instanceof Promise ? decision.catch(onFault).then(onDecision) : onDecision(decision);
+      if (!(decision instanceof Promise)) return onDecision(decision, question, call, startedAt);
+      return decision.then(
+        (found) => onDecision(found, question, call, startedAt),
+        (error) => onFault(error, startedAt),
+      );
     },
   };
 }

@@ -114,7 +114,7 @@ function http2Headers(status: number, headers: ResponseHeaders): OutgoingHttpHea
   const head: OutgoingHttpHeaders = { ":status": status };
   for (const name in headers) {
     const value = headers[name];
-    if (value === undefined || FORBIDDEN.has(name) || FORBIDDEN.has(name.toLowerCase())) continue;
+    if (value === undefined || FORBIDDEN.has(name.toLowerCase())) continue;
     head[name] = typeof value === "string" ? value : [...value];
   }
   return head;

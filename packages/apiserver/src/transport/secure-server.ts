@@ -53,6 +53,7 @@ export function createTlsServer(
     },
     ...SOCKET_OPTIONS,
     ...STREAM_RESETS,
+    ...EMPTY_REQUESTS,
   });
   setHttp1(server, {
     maxHeaderSize: limits.maxHeaderBytes,
@@ -76,5 +77,8 @@ const SOCKET_OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 
  * together. From Node 22 on; earlier releases keep to the library's 1000 and 33.
  */
 const STREAM_RESETS = { streamResetBurst: 5_000, streamResetRate: 200 } as Partial<SecureServerOptions>;
+
+/** Of a request over HTTP/1.1 that has no body, no stream is read to its end. From Node 24.12 and 25.1 on; earlier releases read it. */
+const EMPTY_REQUESTS = { optimizeEmptyRequests: true } as Partial<SecureServerOptions>;
 
 const asBuffer = (pem: string | Uint8Array): string | Buffer => (typeof pem === "string" ? pem : Buffer.from(pem));
