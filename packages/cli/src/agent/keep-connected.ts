@@ -29,10 +29,12 @@ export type ConnectionsDeps = {
 };
 
 const TUNNELS_PER_SERVER = 2;
-/** A server that starts later is found after this. */
-const COUNT_SERVERS_MS = 30_000;
-/** Behind a load balancer, a connection often leads to a server that has enough. */
-const SAME_SERVER_PAUSE_MS = 1_000;
+/** A server that starts later, or a thread of one that begins under load, is found after this. Until then its requests to the cluster are refused. */
+const COUNT_SERVERS_MS = 10_000;
+/** Another one mostly takes the place of one that ended: for so long the servers are counted this often. */
+const AFTER_AN_END = { withinMs: 60_000, countMs: 2_000 };
+/** Behind a load balancer, a connection often leads to a server that has enough: each time in a row, the pause is twice as long. */
+const SAME_SERVER_PAUSE = { firstMs: 100, mostMs: 1_000 };
 const BACKOFF = { firstMs: 250, mostMs: 30_000 };
 const DRAIN_MS = 10_000;
 
@@ -45,6 +47,8 @@ class TunnelConnections implements Connections {
   readonly #open = new Set<Open>();
   #servers = 1;
   #countedAt = Number.NEGATIVE_INFINITY;
+  #lastEndAt = Number.NEGATIVE_INFINITY;
+  #enoughInRow = 0;
   #key = "";
   #failures = 0;
   /** Ends the pause. */
@@ -95,15 +99,25 @@ class TunnelConnections implements Connections {
     this.#key = await this.#deps.key(options);
     await this.#countServers(signal);
     if (!this.#isComplete()) {
-      return (await this.#dial(signal)) === "new" ? 0 : SAME_SERVER_PAUSE_MS * (0.5 + this.#deps.random());
+      const isNew = (await this.#dial(signal)) === "new";
+      this.#enoughInRow = isNew ? 0 : this.#enoughInRow + 1;
+      if (isNew) return 0;
+      const { firstMs, mostMs } = SAME_SERVER_PAUSE;
+      return Math.min(mostMs, firstMs * 2 ** (this.#enoughInRow - 1)) * (0.5 + this.#deps.random());
     }
+    this.#enoughInRow = 0;
     // Those with an older key are replaced by now.
     for (const { tunnel, key: older } of this.#open) if (older !== this.#key) tunnel.drain();
-    return COUNT_SERVERS_MS;
+    return this.#countAgainMs();
+  }
+
+  #countAgainMs(): number {
+    const { withinMs, countMs } = AFTER_AN_END;
+    return performance.now() - this.#lastEndAt < withinMs ? countMs : COUNT_SERVERS_MS;
   }
 
   async #countServers(signal: AbortSignal): Promise<void> {
-    if (performance.now() - this.#countedAt < COUNT_SERVERS_MS) return;
+    if (performance.now() - this.#countedAt < this.#countAgainMs()) return;
     this.#countedAt = performance.now();
     this.#servers = await this.#deps.requests.servers(this.#key, signal);
   }
@@ -132,6 +146,7 @@ class TunnelConnections implements Connections {
     void entry.tunnel.closed.then(() => {
       this.#open.delete(entry);
       log.info("tunnel closed", { server: entry.serverId });
+      this.#lastEndAt = performance.now();
       this.wake();
     });
     return "new";
