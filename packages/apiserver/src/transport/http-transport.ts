@@ -24,7 +24,6 @@ import { type Connection, describeConnection } from "./connection.ts";
 import { type ConnectionGate, DROP_MESSAGES, type Guest, installConnectionGate, peerOf } from "./connection-gate.ts";
 import { type DepartingConnection, Departures } from "./departures.ts";
 import type { Exchange } from "./exchange.ts";
-import type { ApiRequestOptions } from "./exchange-request.ts";
 import type { HttpTransportOptions } from "./http-transport-options.ts";
 import { createShortAnswers, type Http1Options, http1Exchange, http1UpgradeExchange } from "./http1-exchange.ts";
 import { http2Exchange } from "./http2-exchange.ts";
@@ -87,12 +86,8 @@ export class HttpTransport {
     const { handler, logger, clock, scheduler, trustedProxies, onConnectionDropped: onDrop } = options;
     this.#faults = options.faults ?? createFaults({ logger });
     this.#arrivals = createRequestQueue(options.eventLoopBudget ?? createEventLoopBudget(clock));
-    const reading: ApiRequestOptions = {
-      limits: this.#limits,
-      scheduler,
-      bodyThrottle: createBodyReadThrottle(),
-      serverStopping: this.#stopping.signal,
-    };
+    const { signal: serverStopping } = this.#stopping;
+    const reading = { limits: this.#limits, scheduler, bodyThrottle: createBodyReadThrottle(), serverStopping };
     this.#serve = {
       ...reading,
       handler,
