@@ -18,6 +18,7 @@ const LABELS: { readonly [name: string]: string } = {
   postern_access_key_events_total: "`reason`",
   postern_access_key_notices_total: "`lead_time`",
   postern_notice_webhook_deliveries_total: "`result`: `delivered`, `failed`, `abandoned`",
+  postern_audit_webhook_events_total: "`result`: `delivered`, `refused`",
   postern_access_requests_total: "`reason`",
   postern_access_key_rotations_total: "`kind`: `plain`, `compromised`",
   postern_kubeconfigs_issued_total: "`kind`: `token`, `certificate`",

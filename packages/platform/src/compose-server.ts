@@ -14,7 +14,6 @@ import { withDefaultTTL } from "./bootstrap/default-ttl.ts";
 import type { Manifest } from "./bootstrap/manifests.ts";
 import { preparePlatform } from "./bootstrap/prepare-platform.ts";
 import { openAuditLog } from "./features/audit/audit-log.ts";
-import { gaugeNewestRecord } from "./features/audit/audit-metrics.ts";
 import type { MemoryBudgets } from "./features/budgets/memory-limit.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
 import type { LoadDocumentation } from "./features/documentation/documentation-route.ts";
@@ -111,8 +110,7 @@ export async function composeServer(parts: ServerParts): Promise<RunningServer> 
   const url = publicUrl(configuration, port);
   const endpoint = endpointOf(serving, url);
   await cache.ready();
-  const log = await openAuditLog(configuration, gaugeNewestRecord(metrics, runtime.clock), further?.audit);
-  teardown.use(log.sink);
+  const log = await openAuditLog(configuration, parts, further?.audit);
   // These write to the log and to the store until then.
   teardown.defer(() => first?.closed());
   const audited = { audit: log.options, logger };

@@ -10,6 +10,7 @@ export const OF_FIRST: readonly string[] = [
   "postern_access_keys",
   "postern_access_keys_expiring",
   "postern_audit_newest_record_age_seconds",
+  "postern_audit_webhook_behind_seconds",
   "postern_authority_rotation_prepared_timestamp_seconds",
   "postern_bootstrap_manifests",
   "postern_cluster_authority_expiration_timestamp_seconds",

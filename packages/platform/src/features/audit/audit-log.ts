@@ -8,13 +8,20 @@ import { createAuditChain, lineOf } from "@postern/apiserver/audit/audit-chain";
 import { type AuditRules, METADATA, METADATA_OF_ALL_STAGES } from "@postern/apiserver/audit/audit-policy";
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
 import { createFileAuditSink } from "@postern/apiserver/audit/file-audit-sink";
+import type { Logger } from "@postern/apiserver/logging/logger";
+import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import type { Teardown } from "@postern/apiserver/runtime/teardown";
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
 import { isAboutSpace, remedyForWrite, systemErrorCode } from "../../foundation/pki/private-file.ts";
 import { parseSecret } from "../../foundation/pki/secret-file.ts";
 import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
+import { gaugeNewestRecord } from "./audit-metrics.ts";
 import { parseAuditPolicy } from "./audit-policy-file.ts";
 import { alwaysRecordingCredentials, bodyRedaction } from "./credential-requests.ts";
+import type { AuditWebhook } from "./webhook/audit-webhook.ts";
+import { openAuditWebhook } from "./webhook/open-audit-webhook.ts";
 
 const AUDIT_FILE = "audit.log";
 const MEGABYTE = 1024 * 1024;
@@ -27,24 +34,44 @@ export type AuditLog = {
 };
 
 /**
- * `onWritten` is called after each write. `writer`: another server of this process writes the log. Rejects with ConfigurationError where the file
- * cannot be written.
+ * `writer`: another server of this process writes the log. Rejects with ConfigurationError where the file cannot be written, or the file of the
+ * webhook cannot be used.
  */
 export async function openAuditLog(
-  { audit, dataDir, platform }: Configuration,
-  onWritten: () => void = () => undefined,
+  configuration: Configuration,
+  deps: AuditLogDeps,
   writer?: AuditSink | undefined,
 ): Promise<AuditLog> {
+  const { audit, dataDir, platform } = configuration;
   const names = createPlatformNames(platform);
   // Requests must be recorded before they are processed, if nothing may go unrecorded.
   const withoutFile = audit.mode === "blocking-strict" ? METADATA_OF_ALL_STAGES : METADATA;
   const rules = await readPolicy(audit.policyFile);
   const policy = rules === undefined ? withoutFile : alwaysRecordingCredentials(rules, names);
   const path = audit.logPath === "-" ? undefined : audit.logPath || join(dataDir, AUDIT_FILE);
-  const sink = writer ?? (await openSink(audit, path, onWritten));
   const redaction = bodyRedaction(names, createAccessKeyFormat(names.name));
+  const noteNewest = gaugeNewestRecord(deps.metrics, deps.runtime.clock);
+  let webhook: AuditWebhook | undefined;
+  const sink =
+    writer ??
+    (await openSink(audit, path, () => {
+      noteNewest();
+      webhook?.onWritten();
+    }));
+  // Ends after the log has written its last lines.
+  deps.teardown.defer(async () => await webhook?.[Symbol.asyncDispose]());
+  deps.teardown.use(sink);
+  if (writer === undefined && path !== undefined) webhook = await openAuditWebhook(configuration, path, deps);
   return { sink, path, options: { policy, sink, mode: audit.mode, redaction } };
 }
+
+type AuditLogDeps = {
+  readonly metrics: Pick<ServerMetrics, "registry">;
+  readonly runtime: Pick<Runtime, "clock" | "scheduler">;
+  readonly logger: Pick<Logger, "warn" | "error">;
+  /** Is given the log: its last events are written, and delivered to the webhook. */
+  readonly teardown: Teardown;
+};
 
 async function openSink(
   audit: Configuration["audit"],

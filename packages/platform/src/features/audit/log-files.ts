@@ -1,7 +1,8 @@
 // Reads audit logs of any size line by line.
 
 import { createReadStream } from "node:fs";
-import { open, stat } from "node:fs/promises";
+import { open, readdir } from "node:fs/promises";
+import { basename, dirname } from "node:path";
 
 /** A file of the log cannot be read. The message is one line, for people. */
 export class AuditLogError extends Error {
@@ -41,16 +42,13 @@ export async function* linesOf(
 
 /** The files that a log was before it was renamed, the oldest first, and the log. */
 export async function withRotated(path: string): Promise<readonly string[]> {
-  const files = [path];
-  for (let number = 1; await exists(`${path}.${number}`); number++) files.unshift(`${path}.${number}`);
-  return files;
+  const prefix = `${basename(path)}.`;
+  // Not by counting up: while the log is renamed, a number may be missing.
+  const numbers = (await readdir(dirname(path)).catch(() => []))
+    .filter((name) => name.startsWith(prefix) && /^[1-9]\d*$/.test(name.slice(prefix.length)))
+    .map((name) => Number(name.slice(prefix.length)));
+  return [...numbers.sort((a, b) => b - a).map((number) => `${path}.${number}`), path];
 }
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
 
 const TAIL_BYTES = 64 * 1024;
 const TIMESTAMP = /"stageTimestamp":"([^"]{20,32})"/g;

@@ -154,6 +154,11 @@ function complete(
       "--notice-webhook-url and --notice-webhook-secret-file belong together: set both or neither",
     );
   }
+  if (values.audit.webhook.configFile !== "" && values.audit.logPath === "-") {
+    throw new ConfigurationError(
+      "--audit-webhook-config-file needs a file in --audit-log-path: events are sent from there",
+    );
+  }
   const dataDir = resolve(workingDirectory, values.dataDir);
   const fileOr = (path: string, fallback: string) => (path === "" ? fallback : resolve(workingDirectory, path));
   return {
@@ -170,6 +175,7 @@ function complete(
     audit: {
       ...values.audit,
       policyFile: fileOr(values.audit.policyFile, ""),
+      webhook: { ...values.audit.webhook, configFile: fileOr(values.audit.webhook.configFile, "") },
       logPath: values.audit.logPath === "-" ? "-" : fileOr(values.audit.logPath, resolve(dataDir, "audit.log")),
     },
     notices: {

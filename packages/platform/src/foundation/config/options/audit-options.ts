@@ -53,5 +53,23 @@ export const auditOptions = {
       description:
         "Whether requests wait for their audit event: batch does not wait, blocking waits, blocking-strict refuses requests that cannot be recorded",
     }),
+    webhook: {
+      configFile: textOption({
+        flag: "audit-webhook-config-file",
+        placeholder: "<file>",
+        default: "",
+        defaultText: "none: events are in the log alone",
+        description:
+          "File in the format of a kubeconfig with the address and the credential of a receiver of audit events. It gets what is in the log, also what it missed",
+      }),
+      batchMaxSize: integerOption({
+        flag: "audit-webhook-batch-max-size",
+        placeholder: "<events>",
+        default: 400,
+        min: 1,
+        max: 10_000,
+        description: "Most events in one request to that receiver",
+      }),
+    },
   },
 };

@@ -1,0 +1,94 @@
+// The receiver that --audit-webhook-config-file names, in the format of a kubeconfig.
+
+import type { Runtime } from "@postern/apiserver/runtime/clock";
+import { KubeconfigError } from "@postern/client/kubeconfig";
+import { loadConnection } from "@postern/client/load-kubeconfig";
+import type { ProxyEnvironment } from "@postern/client/transport/http-proxy";
+import { createNodeTransport } from "@postern/client/transport/node";
+import type { Transport } from "@postern/client/transport/transport";
+import { ConfigurationError } from "../../../foundation/config/configuration-error.ts";
+
+export type EventReceiver = AsyncDisposable & {
+  /** Resolves with the status. Rejects where there is no answer in time, or the file or what it names is of no use by now. */
+  send(body: string, signal: AbortSignal): Promise<number>;
+};
+
+/** As in kube-apiserver. */
+const TIMEOUT_MS = 30_000;
+
+/** Rejects with ConfigurationError where the file cannot be used. */
+export async function openEventReceiver(deps: {
+  readonly file: string;
+  /** Variables that may name a proxy. */
+  readonly environment: ProxyEnvironment;
+  readonly scheduler: Runtime["scheduler"];
+}): Promise<EventReceiver> {
+  let current: Target | undefined = await open(deps).catch((error: unknown) => {
+    if (!(error instanceof KubeconfigError)) throw error;
+    throw new ConfigurationError(`--audit-webhook-config-file ${deps.file}: ${error.message}`, { cause: error });
+  });
+  return {
+    async send(body, signal) {
+      current ??= await open(deps);
+      const target = current;
+      const late = new AbortController();
+      const timer = deps.scheduler.schedule(TIMEOUT_MS, () => late.abort(new Error("no answer in time")));
+      try {
+        const { status, body: answer } = await target.transport.send({
+          method: "POST",
+          path: target.path,
+          headers: target.headers,
+          body,
+          signal: AbortSignal.any([signal, late.signal]),
+        });
+        // Read to its end, so that the connection is used again.
+        for await (const _ of answer);
+        if (status >= 300) current = undefined;
+        return status;
+      } catch (error) {
+        current = undefined;
+        throw error;
+      } finally {
+        timer[Symbol.dispose]();
+        // The file, its certificates and its token may be others by now.
+        if (current === undefined) await target.transport[Symbol.asyncDispose]();
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await current?.transport[Symbol.asyncDispose]();
+    },
+  };
+}
+
+type Target = {
+  readonly transport: Transport;
+  readonly path: string;
+  readonly headers: { readonly [name: string]: string };
+};
+
+async function open({
+  file,
+  environment,
+}: {
+  readonly file: string;
+  readonly environment: ProxyEnvironment;
+}): Promise<Target> {
+  const { transport, token } = await loadConnection({ path: file, environment: {} });
+  const url = urlOf(transport.server, file);
+  return {
+    transport: createNodeTransport({ ...transport, server: url.origin, proxyEnvironment: environment }),
+    path: `${url.pathname}${url.search}`,
+    headers: {
+      "content-type": "application/json",
+      "user-agent": "postern",
+      // As client-go: a token is sent where others cannot read it.
+      ...(token === undefined || url.protocol === "http:" ? {} : { authorization: `Bearer ${token}` }),
+    },
+  };
+}
+
+function urlOf(server: string, file: string): URL {
+  const url = URL.parse(server);
+  if (url !== null && /^https?:$/.test(url.protocol)) return url;
+  throw new KubeconfigError(`the server in ${file} is no http or https URL`);
+}
