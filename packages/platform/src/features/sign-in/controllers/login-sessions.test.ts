@@ -92,6 +92,7 @@ beforeEach(async () => {
   providers.clear();
   answer = () => ({
     claims: { sub: "sub-of-jane", name: "jane" },
+    idToken: {},
     subject: "sub-of-jane",
     sid: "",
     refreshToken: "next",

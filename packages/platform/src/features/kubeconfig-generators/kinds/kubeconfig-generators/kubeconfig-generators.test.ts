@@ -262,6 +262,6 @@ test("tables show the format, also where the generator names none", async () => 
   if (typeof value !== "function")
     throw new Error("the column has a path, which finds nothing where there is no format");
   await on.generate();
-  expect(value(on.state())).toBe("Kubeconfig");
-  expect(value({ ...on.state(), spec: { format: "Flux" } })).toBe("Flux");
+  expect(value(on.state(), 0)).toBe("Kubeconfig");
+  expect(value({ ...on.state(), spec: { format: "Flux" } }, 0)).toBe("Flux");
 });
