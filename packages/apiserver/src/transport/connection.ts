@@ -15,12 +15,14 @@ export type Connection = {
   readonly peerCertificate: X509Certificate | undefined;
   /** A request on it had a valid credential, of this user. */
   readonly know: (user: string) => void;
+  /** That user, or the source address where there is none. */
+  readonly client: () => string;
   readonly backlog: ConnectionBacklog;
 };
 
 export function describeConnection(
   socket: TLSSocket,
-  { remoteAddress, trustedProxies, know, backlog }: Omit<Connection, "peerCertificate">,
+  { remoteAddress, trustedProxies, know, client, backlog }: Omit<Connection, "peerCertificate">,
 ): Connection {
   const address = withoutMapping(remoteAddress);
   return {
@@ -29,6 +31,7 @@ export function describeConnection(
     trustedProxies:
       trustedProxies !== undefined && isTrustedProxy(trustedProxies, address) ? trustedProxies : undefined,
     know,
+    client,
     backlog,
   };
 }

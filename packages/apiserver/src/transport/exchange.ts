@@ -26,6 +26,8 @@ export type Exchange = {
   begin(status: number, headers: ResponseHeaders): Writable;
   /** Ends the response so that the client can tell it is not whole. */
   cut(): void;
+  /** The same, and forgets what was written and not read, also where the connection takes nothing more. */
+  abandon(): void;
   /** Calls back once at the end of the exchange; `complete` if the whole response was sent. */
   onClose(listener: (complete: boolean) => void): void;
 };

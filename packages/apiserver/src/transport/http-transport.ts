@@ -43,6 +43,7 @@ import {
 } from "./transport-limits.ts";
 import { installListeners } from "./transport-listeners.ts";
 import { unknownMethodRequest } from "./unknown-method-request.ts";
+import { createUnreadAnswers } from "./unread-answers.ts";
 import { createWatchBacklog, type WatchBacklog } from "./watch-backlog.ts";
 
 type SocketState = Guest &
@@ -93,6 +94,7 @@ export class HttpTransport {
       handler,
       logger,
       faults: this.#faults,
+      unread: createUnreadAnswers(this.#limits.unreadAnswerBytes, clock),
       onPending: (exchange) => {
         this.#exchanges.add(exchange);
         exchange.onClose(() => this.#exchanges.delete(exchange));
@@ -151,8 +153,7 @@ export class HttpTransport {
   }
 
   /**
-   * Stops accepting, tells HTTP/2 clients to go elsewhere, and signals `serverStopping`, on which long-running requests end. Requests
-   * under way have `drainMs` to finish; what is left is cut. Resolves when every connection is closed.
+   * Stops accepting, tells HTTP/2 clients to go elsewhere, and signals `serverStopping`, on which long-running requests end. Requests under way have `drainMs` to finish; what is left is cut. Resolves when every connection is closed.
    */
   close({ drainMs }: { readonly drainMs: number }): Promise<void> {
     this.#closed ??= this.#close(drainMs);
@@ -184,6 +185,7 @@ export class HttpTransport {
     const { scheduler, trustedProxies } = this.#options;
     const address = this.#gate.addressOf(socket);
     const backlog = this.#backlog.connection();
+    const client = (): string => state.client;
     let known: string | undefined;
     const know = (user: string): void => {
       if (user === known) return;
@@ -197,7 +199,7 @@ export class HttpTransport {
       socket,
       client: sourceOf(address),
       isKnown: false,
-      connection: describeConnection(socket, { remoteAddress: address, trustedProxies, know, backlog }),
+      connection: describeConnection(socket, { remoteAddress: address, trustedProxies, know, client, backlog }),
       active: 0,
       isLeaving: this.departures.isRetiring,
       isQuiet: false,
@@ -238,10 +240,7 @@ export class HttpTransport {
 
   #addSession(session: ServerHttp2Session): void {
     const state = this.#byPeer.get(peerOf(session.socket));
-    if (state === undefined) {
-      session.destroy();
-      return;
-    }
+    if (state === undefined) return void session.destroy();
     state.session = session;
     state.reading = this.#reading.join(state.socket);
     this.#sessions.set(session, state);
@@ -262,10 +261,7 @@ export class HttpTransport {
     // Without a listener a reset by the client would end the process.
     stream.on("error", ignore);
     const state = stream.session === undefined ? undefined : this.#sessions.get(stream.session);
-    if (state === undefined) {
-      stream.destroy();
-      return;
-    }
+    if (state === undefined) return void stream.destroy();
     if (this.#opensTooMany(state)) {
       this.#options.onTakenBack?.();
       state.end("flood");

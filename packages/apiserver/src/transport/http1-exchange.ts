@@ -12,12 +12,10 @@ import type { ApiRequestOptions } from "./exchange-request.ts";
 import { readByStream } from "./node-internals.ts";
 import { discardBody } from "./read-body.ts";
 import { withRepeatedHeaders } from "./repeated-headers.ts";
+import { LONG_ANSWER_BYTES } from "./unread-answers.ts";
 
 /** When the server is stopping, every connection closes behind its current response. */
 export type Http1Options = ApiRequestOptions & { readonly answers: ShortAnswers };
-
-/** From here on a write can be under way when its reader has the whole answer. */
-const LONG_ANSWER_BYTES = 16 * 1024;
 
 /** Short answers of the requests that have been read together, which are written together behind them (ADR 134). */
 export type ShortAnswers = {
@@ -94,6 +92,7 @@ class Http1Exchange implements Exchange {
     const response = this.#response;
     const isUnread = this.#isUnread();
     const isLong = bytes !== undefined && lengthOf(bytes) >= LONG_ANSWER_BYTES;
+    // A write can be under way when its reader has the whole answer.
     if (isLong) readByStream(this.#request.socket);
     response.writeHead(status, this.#head(status, headers, bytes));
     if (!isUnread) {
@@ -117,6 +116,10 @@ class Http1Exchange implements Exchange {
 
   cut(): void {
     this.#request.socket.destroy();
+  }
+
+  abandon(): void {
+    this.cut();
   }
 
   onClose(listener: (complete: boolean) => void): void {
@@ -203,6 +206,7 @@ export function http1UpgradeExchange(
       return writable;
     },
     cut: () => void socket.destroy(),
+    abandon: () => void socket.destroy(),
     onClose(listener) {
       socket.on("close", () => listener(answered));
     },

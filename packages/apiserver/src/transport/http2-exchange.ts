@@ -84,6 +84,12 @@ export class Http2Exchange implements Exchange {
     this.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
 
+  abandon(): void {
+    this.cut();
+    // A reset waits behind what the connection does not take.
+    this.stream.destroy();
+  }
+
   onClose(listener: (complete: boolean) => void): void {
     const { stream } = this;
     let open = true;

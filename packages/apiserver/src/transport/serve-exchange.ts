@@ -23,6 +23,7 @@ import { type ApiRequestOptions, createApiRequest } from "./exchange-request.ts"
 import { refusalOfLength } from "./refuse-long-head.ts";
 import { parseRequestTarget } from "./request-target.ts";
 import { createStreamSink } from "./stream-sink.ts";
+import { LONG_ANSWER_BYTES, type UnreadAnswers } from "./unread-answers.ts";
 
 export type ApiHandler = (request: ApiRequest) => Awaitable<ApiResponse>;
 
@@ -31,6 +32,7 @@ export type ServeOptions = ApiRequestOptions & {
   readonly logger: Logger;
   /** Takes errors that no handler answers. Default: the log. */
   readonly faults?: Faults | undefined;
+  readonly unread: UnreadAnswers;
   /** Told of an exchange that goes on after this turn of the event loop. */
   readonly onPending: (exchange: Exchange) => void;
 };
@@ -97,10 +99,24 @@ function answer(request: ApiRequest, options: ServeOptions): Awaitable<ApiRespon
 
 function send(exchange: Exchange, { status, headers }: ApiResponse, bytes: SentBytes, options: ServeOptions): void {
   try {
-    exchange.send(status, headers, exchange.method === "HEAD" ? undefined : bytes);
+    if (exchange.method === "HEAD") exchange.send(status, headers, undefined);
+    else sendBytes(exchange, status, headers, bytes, options);
   } catch (error) {
     cutShort(exchange, headers, error, options);
   }
+}
+
+function sendBytes(
+  exchange: Exchange,
+  status: number,
+  headers: ResponseHeaders,
+  bytes: SentBytes,
+  { unread }: Pick<ServeOptions, "unread">,
+): void {
+  exchange.send(status, headers, bytes);
+  if (bytes.length < LONG_ANSWER_BYTES || exchange.isClosed()) return;
+  const held = unread.hold(exchange.connection.client(), bytes.length, () => exchange.abandon());
+  exchange.onClose(() => held[Symbol.dispose]());
 }
 
 /** Clients must not take a part of a response for the whole. */
@@ -144,13 +160,15 @@ async function respond(
     } else if (exchange.method === "HEAD") {
       exchange.send(status, headers, undefined);
     } else if (body.type === "bytes") {
-      exchange.send(status, headers, sentBytesOf(body));
+      sendBytes(exchange, status, headers, sentBytesOf(body), options);
     } else {
       const writable = exchange.begin(status, headers);
       const signal = request?.signal ?? AbortSignal.abort();
       unused = undefined;
+      const hold = (bytes: number) =>
+        options.unread.hold(exchange.connection.client(), bytes, () => exchange.abandon());
       try {
-        await untilAborted(body.run(createStreamSink(writable), signal), exchange, request, scheduler);
+        await untilAborted(body.run(createStreamSink(writable, hold), signal), exchange, request, scheduler);
       } catch (error) {
         if (!(error instanceof StreamFault)) throw error;
         reportFault("stream", exchange, headers, error.cause, options);

@@ -3,15 +3,19 @@
 import type { Writable } from "node:stream";
 import type { ByteSink } from "./api-response.ts";
 
-export const createStreamSink = (writable: Writable): ByteSink => new StreamSink(writable);
+/** `hold` counts bytes that wait for the client, until what it returns is disposed. */
+export const createStreamSink = (writable: Writable, hold: (bytes: number) => Disposable): ByteSink =>
+  new StreamSink(writable, hold);
 
 class StreamSink implements ByteSink {
   readonly #writable: Writable;
+  readonly #hold: (bytes: number) => Disposable;
   /** All writers wait for the same event: one listener is enough. */
   #drained: Promise<boolean> | undefined;
 
-  constructor(writable: Writable) {
+  constructor(writable: Writable, hold: (bytes: number) => Disposable) {
     this.#writable = writable;
+    this.#hold = hold;
   }
 
   get bufferedBytes(): number {
@@ -27,13 +31,17 @@ class StreamSink implements ByteSink {
 
   #untilDrained(): Promise<boolean> {
     const writable = this.#writable;
+    const held = this.#hold(writable.writableLength);
     return new Promise((resolve) => {
       const settle = (): void => {
+        held[Symbol.dispose]();
         writable.off("drain", settle).off("close", settle);
         this.#drained = undefined;
         resolve(isOpen(writable));
       };
       writable.on("drain", settle).on("close", settle);
+      // It may have been too much.
+      if (!isOpen(writable)) settle();
     });
   }
 }

@@ -28,6 +28,8 @@ export type TransportLimits = {
   /** Per HTTP/2 connection, in MiB. */
   readonly maxSessionMemory: number;
   readonly watchBacklog: BacklogLimits;
+  /** Bytes of answers that clients may leave unread, all together. */
+  readonly unreadAnswerBytes: number;
   /** How much of an unwanted body is still read, so that the client reads the refusal. */
   readonly maxUnreadBodyBytes: number;
 };
@@ -50,6 +52,7 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   maxConcurrentStreams: 250,
   maxSessionMemory: 32,
   watchBacklog: { perWatch: 8 << 20, perConnection: 16 << 20, total: 128 << 20 },
+  unreadAnswerBytes: 128 << 20,
   maxUnreadBodyBytes: 4 << 20,
 };
 

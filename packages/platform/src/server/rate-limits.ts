@@ -60,7 +60,7 @@ export function fairSharesOf(
 
 export const transportLimitsOf = (
   { connections, watchBacklog }: Configuration,
-  { backlogBytes }: Pick<MemoryBudgets, "backlogBytes">,
+  { backlogBytes, unreadBytes }: Pick<MemoryBudgets, "backlogBytes" | "unreadBytes">,
 ): Partial<TransportLimits> => ({
   maxConnections: connections.max,
   maxStrangers: connections.maxStrangers,
@@ -72,6 +72,7 @@ export const transportLimitsOf = (
     perConnection: Math.min(watchBacklog.perConnectionMiB << 20, backlogBytes),
     total: backlogBytes,
   },
+  unreadAnswerBytes: unreadBytes,
   strangerTimeoutMs: connections.strangerTimeoutSeconds * 1000,
 });
 

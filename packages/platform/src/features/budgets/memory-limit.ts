@@ -20,6 +20,8 @@ export type MemoryBudgets = {
   readonly threadBacklogBytes: number;
   /** Garbage in all cluster threads together. */
   readonly threadMarginBytes: number;
+  /** Answers that clients have not read. Garbage may take this memory as well. */
+  readonly unreadBytes: number;
   /** Recent events for watches: as much for the platform, and for all embedded clusters together. */
   readonly historyBytes: number;
 };
@@ -49,6 +51,7 @@ const MARGIN_PART = 8;
 /** The largest share for request bodies, and the one for events that wait to be sent. */
 const BODIES_PART = 8;
 const BACKLOG_PART = 16;
+const UNREAD_PART = 16;
 /** The least share for stored objects. */
 const MIN_STORED_PART = 4;
 
@@ -76,6 +79,7 @@ export function memoryBudgets(
     backlogBytes: threads === 0 ? backlogBytes : Math.floor(backlogBytes / 2),
     threadBacklogBytes: threads === 0 ? 0 : Math.floor(backlogBytes / 2),
     threadMarginBytes: threads === 0 ? 0 : Math.floor(limitBytes / MARGIN_PART / 2),
+    unreadBytes: Math.floor(limitBytes / UNREAD_PART),
     platformBytes: 3 * eighth,
     clustersBytes: 4 * eighth,
     historyBytes: Math.floor(eighth / 2),
