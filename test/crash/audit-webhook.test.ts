@@ -39,7 +39,7 @@ it(`delivers every event of the log, in its order (TEST_SEED=${SEED})`, async ()
   let number = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const isLast = round === ROUNDS - 1;
-    failing = Math.floor(random() * 3);
+    failing = random(3);
     const postern = await startPostern(dataDir, [
       "--audit-webhook-config-file",
       config,
@@ -50,7 +50,7 @@ it(`delivers every event of the log, in its order (TEST_SEED=${SEED})`, async ()
     ]);
     const send = await httpClient(postern);
     const key = await adminKey(postern);
-    const until = performance.now() + random() * 1_500;
+    const until = performance.now() + random(1_500);
     do {
       const body = { metadata: { name: `key-${number++}` }, spec: { ttl: 3_600 } };
       expect((await send(KEYS, { key, method: "POST", body })).status).toBe(201);
