@@ -261,6 +261,66 @@ it("sends less at once to a receiver that takes less, and leaves out what is too
   expect(warnings).toEqual(["audit webhook: an audit event is too large for the receiver: it is in the log alone"]);
 });
 
+it("gathers events that come all the time, and is not behind between them", async () => {
+  await writeConfig();
+  await using server = await open();
+  let greatest = 0;
+  const from = performance.now();
+  let written = 0;
+  while (performance.now() - from < 1_000) {
+    await server.write([`id-${written++}`]);
+    greatest = Math.max(greatest, Number(await metric("postern_audit_webhook_behind_seconds")));
+  }
+  await expect.poll(idsOf).toEqual(numbered(0, written));
+  // A fiftieth of a second apart.
+  expect(received.length).toBeLessThanOrEqual((performance.now() - from) / 20 + 1);
+  expect(greatest).toBeLessThan(0.5);
+});
+
+it("sends less at once to a receiver that has no time for more, or ends the connection", async () => {
+  await writeConfig();
+  const [take] = receiver.listeners("request");
+  receiver.removeAllListeners("request");
+  receiver.on("request", (request, response) => {
+    if (Number(request.headers["content-length"]) > 4_000) request.socket.destroy();
+    else take?.(request, response);
+  });
+  await using server = await open();
+  await server.write(numbered(0, 30), "x".repeat(300));
+  await expect.poll(idsOf).toEqual(numbered(0, 30));
+});
+
+it("takes the status for the answer where the body has no end, or is cut", async () => {
+  await writeConfig();
+  const statuses = [413, 200];
+  receiver.removeAllListeners("request");
+  receiver.on("request", async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const status = statuses.shift() ?? 200;
+    const { items } = JSON.parse(Buffer.concat(chunks).toString());
+    received.push({ headers: {}, url: String(status), ids: items.map(({ auditID }: { auditID: string }) => auditID) });
+    // Cut once the client has the head.
+    response.writeHead(status).write("x".repeat(status === 413 ? 10 : 100_000));
+    if (status === 413) await delay(200);
+    if (status === 413) response.destroy();
+  });
+  await using server = await open();
+  await server.write(["large"]);
+  await expect.poll(() => received.length).toBe(1);
+  await server.write(["first"]);
+  await expect.poll(() => received.length).toBe(2);
+  await server.write(["second"]);
+  await expect
+    .poll(() => received.map(({ url, ids }) => [url, ...ids]))
+    .toEqual([
+      ["413", "large"],
+      ["200", "first"],
+      ["200", "second"],
+    ]);
+  expect(warnings).toEqual(["audit webhook: an audit event is too large for the receiver: it is in the log alone"]);
+});
+
 it("passes over a line that was written in part", async () => {
   await writeConfig();
   {

@@ -88,9 +88,11 @@ class Delivery implements AuditWebhook {
     for (;;) {
       this.#hasNews = false;
       try {
-        if (await this.#sendNext()) continue;
-        if (this.#isClosing) return;
-        if (!this.#hasNews) await this.#pause(undefined);
+        const sent = await this.#sendNext();
+        if (sent === "some") continue;
+        if (sent === "nothing" && this.#isClosing) return;
+        if (sent === "nothing" && !this.#hasNews) await this.#pause(undefined);
+        // Also where lines come all the time: each request costs a write to the disk as well.
         await this.#pause(GATHER_MS);
       } catch (error) {
         if (this.#isClosing) return;
@@ -104,16 +106,16 @@ class Delivery implements AuditWebhook {
     }
   }
 
-  /** False: there is nothing to send. */
-  async #sendNext(): Promise<boolean> {
-    const { lines, next, isGap } = await this.#follower.read(this.#mostEvents, MOST_BYTES);
+  /** `all`: the log had no more. */
+  async #sendNext(): Promise<"nothing" | "some" | "all"> {
+    const { lines, next, isGap, isAll } = await this.#follower.read(this.#mostEvents, MOST_BYTES);
     if (lines.length === 0) {
       this.#behindSince = undefined;
-      return false;
+      return "nothing";
     }
     this.#behindSince ??= this.#deps.runtime.clock.elapsed();
     const events = lines.filter(isObject);
-    if (events.length > 0 && !(await this.#deliver(events))) return true;
+    if (events.length > 0 && !(await this.#deliver(events))) return "some";
     const { metrics, logger, savePosition } = this.#deps;
     if (isGap) {
       metrics.gap();
@@ -123,14 +125,22 @@ class Delivery implements AuditWebhook {
       );
     }
     this.#follower.advance(next);
+    if (isAll) this.#behindSince = undefined;
     await savePosition(next);
-    return true;
+    return isAll ? "all" : "some";
   }
 
   /** False: the same events have to be sent in smaller parts. */
   async #deliver(events: readonly string[]): Promise<boolean> {
     const { receiver, metrics, logger, mostEvents } = this.#deps;
-    const status = await receiver.send(eventList(events), this.#ending.signal);
+    let status: number;
+    try {
+      status = await receiver.send(eventList(events), this.#ending.signal);
+    } catch (error) {
+      // It may need longer for so many than it has, or refuse them by ending the connection.
+      this.#mostEvents = Math.ceil(events.length / 2);
+      throw error;
+    }
     if (status >= 200 && status < 300) {
       this.#pauseMs = FIRST_PAUSE_MS;
       this.#mostEvents = Math.min(this.#mostEvents * 2, mostEvents);

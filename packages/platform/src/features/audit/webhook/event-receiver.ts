@@ -15,6 +15,7 @@ export type EventReceiver = AsyncDisposable & {
 
 /** As in kube-apiserver. */
 const TIMEOUT_MS = 30_000;
+const MOST_ANSWER_BYTES = 64 * 1024;
 
 /** Rejects with ConfigurationError where the file cannot be used. */
 export async function openEventReceiver(deps: {
@@ -41,8 +42,7 @@ export async function openEventReceiver(deps: {
           body,
           signal: AbortSignal.any([signal, late.signal]),
         });
-        // Read to its end, so that the connection is used again.
-        for await (const _ of answer);
+        await drain(answer);
         if (status >= 300) current = undefined;
         return status;
       } catch (error) {
@@ -58,6 +58,17 @@ export async function openEventReceiver(deps: {
       await current?.transport[Symbol.asyncDispose]();
     },
   };
+}
+
+/** So that the connection is used again. The status is the answer: a body that ends early, late or never changes nothing. */
+async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {
+  let left = MOST_ANSWER_BYTES;
+  try {
+    for await (const { length } of body) {
+      left -= length;
+      if (left < 0) return;
+    }
+  } catch {}
 }
 
 type Target = {

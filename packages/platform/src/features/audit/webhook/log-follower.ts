@@ -20,6 +20,8 @@ export type ReadLines = {
   readonly next: LogPosition;
   /** A file was deleted before it was read. */
   readonly isGap: boolean;
+  /** The log had no more when it was read. */
+  readonly isAll: boolean;
 };
 
 const LINE_BREAK = 0x0a;
@@ -59,11 +61,11 @@ export class LogFollower implements AsyncDisposable {
       // Cut by another program: what comes is a new file.
       if (size < this.#position.offset) this.#position = { file: "", offset: 0 };
       const read = await wholeLines(handle, this.#position.offset, bytes);
-      if (read.length > 0) return await this.#answer(handle, firstLines(read, most));
-      if (await this.#isNewest(handle)) return { lines: [], next: this.#position, isGap: false };
+      if (read.length > 0) return await this.#answer(handle, firstLines(read, most), size);
+      if (await this.#isNewest(handle)) return { lines: [], next: this.#position, isGap: false, isAll: true };
       // Lines may have come between the two looks, and none come to a file that was renamed.
       const last = await wholeLines(handle, this.#position.offset, bytes);
-      if (last.length > 0) return await this.#answer(handle, firstLines(last, most));
+      if (last.length > 0) return await this.#answer(handle, firstLines(last, most), size);
       await this.#openNext(handle);
     }
   }
@@ -78,10 +80,13 @@ export class LogFollower implements AsyncDisposable {
     this.#handle = undefined;
   }
 
-  async #answer(handle: FileHandle, bytes: Buffer): Promise<ReadLines> {
+  /** `size` of the file, before it was read. */
+  async #answer(handle: FileHandle, bytes: Buffer, size: number): Promise<ReadLines> {
     const file = this.#position.file || (await beginningOf(handle));
     const lines = bytes.toString("utf8", 0, bytes.length - 1).split("\n");
-    return { lines, next: { file, offset: this.#position.offset + bytes.length }, isGap: this.#isGap };
+    const offset = this.#position.offset + bytes.length;
+    const isAll = offset >= size && (await this.#isNewest(handle));
+    return { lines, next: { file, offset }, isGap: this.#isGap, isAll };
   }
 
   /** The file of the position; the oldest one if it is gone. */

@@ -18,7 +18,7 @@ const POSITION_FILE = "audit-webhook.json";
 
 /** `path` is that of the log, which is there. Undefined where none is configured. Rejects with ConfigurationError. */
 export async function openAuditWebhook(
-  { audit, dataDir }: Pick<Configuration, "audit" | "dataDir">,
+  { audit, dataDir, proxyEnvironment }: Pick<Configuration, "audit" | "dataDir" | "proxyEnvironment">,
   path: string,
   deps: {
     readonly runtime: Pick<Runtime, "clock" | "scheduler">;
@@ -37,7 +37,7 @@ export async function openAuditWebhook(
     path,
     position: known === undefined ? undefined : readPosition(known),
     savePosition: (position) => replacePrivateFile(positionFile, `${JSON.stringify(position)}\n`),
-    receiver: await openEventReceiver({ file: configFile, environment: process.env, scheduler }),
+    receiver: await openEventReceiver({ file: configFile, environment: proxyEnvironment, scheduler }),
     mostEvents: batchMaxSize,
     metrics,
   });
