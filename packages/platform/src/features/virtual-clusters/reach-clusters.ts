@@ -21,7 +21,7 @@ export function reachClusters(
     lookup,
   }: Pick<Foundation, "configuration" | "share" | "names" | "runtime" | "lookup">,
   tracing: Tracing | undefined,
-  tunnels: Pick<TunnelRegistry, "dialer">,
+  tunnels: Pick<TunnelRegistry, "dialer" | "of">,
 ): KubernetesBackends & Disposable {
   const { scheduler } = runtime;
   const sums = createConnectionSums(share);
@@ -30,7 +30,7 @@ export function reachClusters(
   const connected = createClusterConnections({ ...shared, addresses: ofAdministrators });
   const addresses = tenantAddressRules(configuration);
   const external = createClusterConnections({ ...shared, addresses });
-  const tunnelled = createTunnelConnections(tunnels.dialer, { ...shared, addresses: createAddressRules() });
+  const tunnelled = createTunnelConnections(tunnels, { ...shared, addresses: createAddressRules() });
   return {
     ...createKubernetesBackends({
       names,

@@ -7,7 +7,7 @@ import { AddressRefusedError } from "./guarded-lookup.ts";
 /** `reason` is one word for programs, in the details of the Status. */
 export type UpstreamFault = { readonly reason: string; readonly message: string };
 
-const BUSY_RETRY_AFTER_SECONDS = 1;
+const RETRY_AFTER_SECONDS = 1;
 
 export class ConnectTimeoutError extends Error {
   override readonly name = "ConnectTimeoutError";
@@ -40,14 +40,15 @@ export const badGatewayError = ({ reason, message }: UpstreamFault, cause?: unkn
     cause,
   });
 
-/** `fault` goes on after "the cluster cannot be reached". */
-export const busyError = (fault = "too many requests to it are in progress"): ApiError => {
-  const { code, reason, message, details } = unreachableError({
-    reason: "TooManyConnections",
-    message: fault,
-  });
-  return new ApiError({ code, reason, message, details: { ...details, retryAfterSeconds: BUSY_RETRY_AFTER_SECONDS } });
-};
+/** The same where it passes within seconds: clients wait for it by themselves. */
+export function soonReachableError(fault: UpstreamFault): ApiError {
+  const { code, reason, message, details } = unreachableError(fault);
+  return new ApiError({ code, reason, message, details: { ...details, retryAfterSeconds: RETRY_AFTER_SECONDS } });
+}
+
+/** `message` goes on after "the cluster cannot be reached". */
+export const busyError = (message = "too many requests to it are in progress"): ApiError =>
+  soonReachableError({ reason: "TooManyConnections", message });
 
 export const credentialRefusedError = (): ApiError =>
   badGatewayError({ reason: "CredentialRefused", message: "it refuses the platform's credential" });

@@ -12,6 +12,7 @@ import type { ConnectionSums } from "../../../foundation/upstream/connection-sum
 import type { ResolveHost } from "../../../foundation/upstream/resolve-host.ts";
 import type { Dial } from "../../../foundation/upstream/upstream-dialer.ts";
 import { unreachableError } from "../../../foundation/upstream/upstream-failure.ts";
+import type { VirtualClusterBackend } from "../virtual-cluster-backend.ts";
 import { createClusterConnections } from "./cluster-connections.ts";
 import { createKubernetesBackends } from "./kubernetes-backends.ts";
 import { serveCluster } from "./testing/serve-cluster.ts";
@@ -65,6 +66,7 @@ async function createPlatform({ refuse = LOCAL_TO_A_LINK }: { readonly refuse?: 
   };
   const cluster = connect("cluster-uid");
   const dialled: string[] = [];
+  const instances: { current?: VirtualClusterInstance } = {};
   const { counted, sums } = noteCounted();
   const dialer = (uid: string): Dial => {
     return () => {
@@ -72,24 +74,27 @@ async function createPlatform({ refuse = LOCAL_TO_A_LINK }: { readonly refuse?: 
       throw unreachableError({ reason: "AgentNotConnected", message: "the test has no agent" });
     };
   };
-  const tunnelled = createTunnelConnections(dialer, {
-    scheduler: systemRuntime.scheduler,
-    userAgent: "test",
-    sums,
-    addresses: createAddressRules(),
-  });
+  const tunnelled = createTunnelConnections(
+    { dialer, of: () => [] },
+    {
+      scheduler: systemRuntime.scheduler,
+      userAgent: "test",
+      sums,
+      addresses: createAddressRules(),
+    },
+  );
   onTestFinished(() => tunnelled[Symbol.dispose]());
   const backends = createKubernetesBackends({
     names,
     runtime: systemRuntime,
-    lookup: { cluster: (name) => clusters.get(name) },
+    lookup: { cluster: (name) => clusters.get(name), virtualClusterInstance: () => instances.current },
     secret: (namespace, name) => secrets.get(`${namespace}/${name}`),
     connected: connections(LOCAL_TO_A_LINK, sums),
     external: connections(refuse, sums),
     tunnelled,
     addresses: createAddressRules({ refuse, option: "--allow" }),
   });
-  return { host, secrets, clusters, connect, cluster, backends, dialled, counted };
+  return { host, secrets, clusters, instances, connect, cluster, backends, dialled, counted };
 }
 
 const instance = (spec: VirtualClusterInstance["spec"] & object): VirtualClusterInstance => ({
@@ -131,6 +136,36 @@ describe("a cluster that an agent connects", () => {
     dialled.length = 0;
     expect(await backend.health(signal)).toMatchObject({ ready: true });
     expect(dialled).toEqual([]);
+  });
+
+  const connected = { conditions: [{ type: "Connected", status: "True", reason: "AgentConnected", message: "" }] };
+  const asked = async (backend: VirtualClusterBackend): Promise<unknown> => {
+    try {
+      return await backend.proxy(createTestContext({ url: "/api/v1/namespaces/default/configmaps" }), alice);
+    } catch (error) {
+      return error;
+    }
+  };
+
+  test("is waited for where another server has its tunnel, and not where none has", async () => {
+    const { backends, cluster, clusters, instances, dialled } = await createPlatform();
+    const spec = { ...cluster.spec, networkPeer: true };
+    clusters.set("host", { ...cluster, spec });
+    const outer = instance({ standalone: true, networkPeer: true });
+    for (const backend of [backends.ofCluster(cluster), backends.ofVirtualCluster(outer)]) {
+      dialled.length = 0;
+      expect(await asked(backend)).toMatchObject({ code: 503, details: { causes: [{ reason: "AgentNotConnected" }] } });
+      expect(await asked(backend)).not.toHaveProperty("details.retryAfterSeconds");
+      expect(dialled).toHaveLength(2);
+    }
+    clusters.set("host", { ...cluster, spec, status: connected });
+    instances.current = { ...outer, status: connected };
+    for (const backend of [backends.ofCluster(cluster), backends.ofVirtualCluster(outer)]) {
+      expect(await asked(backend)).toMatchObject({
+        code: 503,
+        details: { causes: [{ reason: "AgentNotConnected" }], retryAfterSeconds: 1 },
+      });
+    }
   });
 });
 

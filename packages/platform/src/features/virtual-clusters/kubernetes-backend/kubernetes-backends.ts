@@ -39,7 +39,7 @@ export type KubernetesBackends = {
 export function createKubernetesBackends(deps: {
   readonly names: Pick<PlatformNames, "name" | "insideRoleGroup" | "key" | "projectOf">;
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
-  readonly lookup: Pick<ObjectLookup, "cluster">;
+  readonly lookup: Pick<ObjectLookup, "cluster" | "virtualClusterInstance">;
   /** A Secret of the platform. Undefined when there is none. */
   readonly secret: (namespace: string, name: string) => KubeObject | undefined;
   /** To targets that administrators registered. */
@@ -74,7 +74,7 @@ export function createKubernetesBackends(deps: {
       return { object, entry: key, place: `${namespace}/${secretName}` };
     };
     const bySecret = createSecretSource({ connections: connected, key: uid, find });
-    const byTunnel = createTunnelSource(tunnelled, { uid }, () => void currentCluster());
+    const byTunnel = createTunnelSource(tunnelled, { uid }, currentCluster);
     // Either closes with the other's next request.
     const chosen = (): ClusterSource => {
       const isTunnelled = currentCluster().spec?.networkPeer === true;
@@ -99,7 +99,13 @@ export function createKubernetesBackends(deps: {
     const { metadata, spec } = instance;
     const { namespace = "", name = "", uid = "" } = metadata;
     // Its tunnels close with spec.networkPeer, and with the instance.
-    if (isTunnelled(instance)) return createTunnelSource(tunnelled, { uid, namespace }, () => undefined);
+    if (isTunnelled(instance)) {
+      return createTunnelSource(
+        tunnelled,
+        { uid, namespace },
+        () => lookup.virtualClusterInstance(namespace, name) ?? instance,
+      );
+    }
     if (isRunByOthers(instance)) {
       const secretName = `vc-${name}`;
       const place = `${namespace}/${secretName}`;
