@@ -3,7 +3,7 @@
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { KubeconfigError } from "@postern/client/kubeconfig";
 import { loadConnection } from "@postern/client/load-kubeconfig";
-import type { ProxyEnvironment } from "@postern/client/transport/http-proxy";
+import { type ProxyEnvironment, ProxyError } from "@postern/client/transport/http-proxy";
 import { createNodeTransport } from "@postern/client/transport/node";
 import type { Transport } from "@postern/client/transport/transport";
 import { ConfigurationError } from "../../../foundation/config/configuration-error.ts";
@@ -25,7 +25,7 @@ export async function openEventReceiver(deps: {
   readonly scheduler: Runtime["scheduler"];
 }): Promise<EventReceiver> {
   let current: Target | undefined = await open(deps).catch((error: unknown) => {
-    if (!(error instanceof KubeconfigError)) throw error;
+    if (!(error instanceof KubeconfigError || error instanceof ProxyError)) throw error;
     throw new ConfigurationError(`--audit-webhook-config-file ${deps.file}: ${error.message}`, { cause: error });
   });
   return {
