@@ -180,7 +180,8 @@ async function removeEnded(directory: string): Promise<void> {
       const expires = file.endsWith(".json") ? (await readKept(join(own, file)))?.expires : undefined;
       if (expires !== undefined && Date.parse(expires) < Date.now()) await rm(join(own, file), { force: true });
     }
-    const isUnused = files?.length === 0 && (await stat(own).then(({ mtimeMs }) => Date.now() - mtimeMs > DAY_MS));
+    const changed = files?.length === 0 ? await stat(own).catch(() => undefined) : undefined;
+    const isUnused = changed !== undefined && Date.now() - changed.mtimeMs > DAY_MS;
     // One that is not empty any more stays.
     if (isUnused) await rmdir(own).catch(() => {});
   }
