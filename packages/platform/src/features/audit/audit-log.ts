@@ -68,7 +68,7 @@ export async function openAuditLog(
 type AuditLogDeps = {
   readonly metrics: Pick<ServerMetrics, "registry">;
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
-  readonly logger: Pick<Logger, "warn" | "error">;
+  readonly logger: Pick<Logger, "info" | "warn" | "error">;
   /** Is given the log: its last events are written, and delivered to the webhook. */
   readonly teardown: Teardown;
 };

@@ -1,19 +1,19 @@
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { loadConfiguration } from "../../foundation/config/configuration.ts";
+import { temporaryDirectory } from "../../testing/temporary-directory.ts";
 import { examine } from "./examine.ts";
 
 /** Its first server has not started yet. */
+async function findingsOf(given: { readonly [flag: string]: string }, environment = {}) {
+  const flags = new Map(Object.entries({ "data-dir": join(tmpdir(), "postern-doctor-of-nothing"), ...given }));
+  return await examine(await loadConfiguration({ flags, environment, workingDirectory: tmpdir() }), Date.now());
+}
+
 async function checksOf(store: string, environment = {}): Promise<readonly string[]> {
-  const flags = new Map([
-    ["data-dir", join(tmpdir(), "postern-doctor-of-nothing")],
-    ["store", store],
-  ]);
-  const findings = await examine(
-    await loadConfiguration({ flags, environment, workingDirectory: tmpdir() }),
-    Date.now(),
-  );
+  const findings = await findingsOf({ store }, environment);
   return findings.filter(({ status }) => status === "error").map(({ check }) => check);
 }
 
@@ -26,4 +26,25 @@ it.each([
 
 it("says that the HTTP proxy of the environment cannot be used", async () => {
   expect(await checksOf("sqlite", { HTTPS_PROXY: "socks5://proxy.example" })).toEqual(["options", "files"]);
+});
+
+it.each([
+  ["https://siem.example.com/events?key=1", "ok", "audit events go to siem.example.com"],
+  ["http://siem.example.com:8080", "warning", /is not sent to siem\.example\.com:8080/],
+  ["ftp://siem.example.com", "error", /--audit-webhook-config-file .* is no http or https URL/],
+])("says of a receiver of audit events at %s: %s", async (server, status, message) => {
+  await using folder = await temporaryDirectory();
+  const file = join(folder.path, "receiver.kubeconfig");
+  const config = {
+    clusters: [{ name: "r", cluster: { server } }],
+    users: [{ name: "u", user: { token: "the-token" } }],
+    contexts: [{ name: "c", context: { cluster: "r", user: "u" } }],
+    "current-context": "c",
+  };
+  await writeFile(file, JSON.stringify(config));
+  const findings = (await findingsOf({ "audit-webhook-config-file": file })).filter(
+    ({ check }) => check === "audit webhook",
+  );
+  expect(findings).toMatchObject([{ status, message: expect.stringMatching(message) }]);
+  expect(JSON.stringify(findings)).not.toMatch(/the-token|key=1/);
 });

@@ -2,6 +2,7 @@
 
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import { ownMachine } from "../../fronts/front-count.ts";
+import { checkAuditWebhook } from "./check-audit-webhook.ts";
 import { checkCertificates } from "./check-certificates.ts";
 import { checkContent } from "./check-content.ts";
 import { checkFiles, isDirectory } from "./check-files.ts";
@@ -23,7 +24,8 @@ export async function examineRunning(
 }
 
 async function examineOutside(configuration: Configuration, now: number): Promise<readonly Finding[]> {
-  const first = [...checkOptions(configuration, ownMachine()), ...(await checkFiles(configuration))];
+  const options = [...checkOptions(configuration, ownMachine()), ...(await checkAuditWebhook(configuration))];
+  const first = [...options, ...(await checkFiles(configuration))];
   // Everything else would only follow from that.
   if (!(await isDirectory(configuration.dataDir))) return first;
   return [...first, ...(await checkCertificates(configuration, now))];

@@ -131,7 +131,9 @@ async function open(
     },
     metrics,
     logger: {
-      warn: ({ cause, component }, message) => void warnings.push(`${component}: ${message} (${cause})`),
+      info: ({ component, address }, message) => void warnings.push(`${component}: ${message} (${address})`),
+      warn: ({ cause, component, address }, message) =>
+        void warnings.push(`${component}: ${message} (${address}: ${cause})`),
       error: ({ component }, message) => void warnings.push(`${component}: ${message}`),
     },
   });
@@ -215,7 +217,7 @@ it("delivers later what a receiver missed that was away, that failed, or that re
   await server.write(numbered(0, 10));
   await expect
     .poll(() => warnings.join())
-    .toContain("audit events are not delivered yet: they are sent again (ECONNREFUSED)");
+    .toContain(`audit events are not delivered yet: they are sent again (127.0.0.1:${port}: ECONNREFUSED)`);
   expect(Number(await metric("postern_audit_webhook_behind_seconds"))).toBeGreaterThan(0);
   answer = () => 503;
   receiver = await startReceiver(port);
@@ -229,6 +231,9 @@ it("delivers later what a receiver missed that was away, that failed, or that re
   await server.write(numbered(10, 20));
   await expect.poll(idsOf).toEqual(numbered(0, 20));
   expect(received.at(-1)?.headers["authorization"]).toBe("Bearer the-next-token");
+  await expect
+    .poll(() => warnings.at(-1))
+    .toBe(`audit webhook: all audit events are delivered again (127.0.0.1:${port})`);
 });
 
 it("goes on behind what was delivered when the server starts again, also across files of the log", async () => {

@@ -34,7 +34,7 @@ export type AuditWebhookDeps = {
   readonly mostEvents: number;
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
   readonly metrics: AuditWebhookMetrics;
-  readonly logger: Pick<Logger, "warn" | "error">;
+  readonly logger: Pick<Logger, "info" | "warn" | "error">;
 };
 
 /** Of events in one request, unless one is longer. */
@@ -65,6 +65,8 @@ class Delivery implements AuditWebhook {
   #wake: (() => void) | undefined;
   /** `elapsed` of the first look at events that are not delivered. */
   #behindSince: number | undefined;
+  /** Since all events were delivered. */
+  #hasFailed = false;
   #mostEvents: number;
   #pauseMs = FIRST_PAUSE_MS;
 
@@ -96,8 +98,9 @@ class Delivery implements AuditWebhook {
         await this.#pause(GATHER_MS);
       } catch (error) {
         if (this.#isClosing) return;
+        this.#hasFailed = true;
         this.#deps.logger.warn(
-          { component: "audit webhook", cause: reasonOf(error) },
+          { component: "audit webhook", address: this.#deps.receiver.host, cause: reasonOf(error) },
           "audit events are not delivered yet: they are sent again",
         );
         await this.#pause(this.#pauseMs);
@@ -110,7 +113,7 @@ class Delivery implements AuditWebhook {
   async #sendNext(): Promise<"nothing" | "some" | "all"> {
     const { lines, next, isGap, isAll } = await this.#follower.read(this.#mostEvents, MOST_BYTES);
     if (lines.length === 0) {
-      this.#behindSince = undefined;
+      this.#noteAll();
       return "nothing";
     }
     this.#behindSince ??= this.#deps.runtime.clock.elapsed();
@@ -125,9 +128,17 @@ class Delivery implements AuditWebhook {
       );
     }
     this.#follower.advance(next);
-    if (isAll) this.#behindSince = undefined;
+    if (isAll) this.#noteAll();
     await savePosition(next);
     return isAll ? "all" : "some";
+  }
+
+  #noteAll(): void {
+    this.#behindSince = undefined;
+    if (!this.#hasFailed) return;
+    this.#hasFailed = false;
+    const { logger, receiver } = this.#deps;
+    logger.info({ component: "audit webhook", address: receiver.host }, "all audit events are delivered again");
   }
 
   /** False: the same events have to be sent in smaller parts. */
@@ -155,7 +166,7 @@ class Delivery implements AuditWebhook {
     }
     metrics.events("refused", 1);
     logger.error(
-      { component: "audit webhook", status },
+      { component: "audit webhook", address: receiver.host },
       "an audit event is too large for the receiver: it is in the log alone",
     );
     return true;

@@ -9,6 +9,10 @@ import type { Transport } from "@postern/client/transport/transport";
 import { ConfigurationError } from "../../../foundation/config/configuration-error.ts";
 
 export type EventReceiver = AsyncDisposable & {
+  /** Host and port, without the rest of its address, which may hold a credential. */
+  readonly host: string;
+  /** The file had a token when it was opened, and its address is an http URL: the token is not sent. */
+  readonly isTokenWithheld: boolean;
   /** Resolves with the status. Rejects where there is no answer in time, or the file or what it names is of no use by now. */
   send(body: string, signal: AbortSignal): Promise<number>;
 };
@@ -20,18 +24,23 @@ const MOST_ANSWER_BYTES = 64 * 1024;
 /** Rejects with ConfigurationError where the file cannot be used. */
 export async function openEventReceiver(deps: {
   readonly file: string;
-  /** Variables that may name a proxy. */
-  readonly environment: ProxyEnvironment;
+  readonly proxyEnvironment: ProxyEnvironment;
   readonly scheduler: Runtime["scheduler"];
 }): Promise<EventReceiver> {
   let current: Target | undefined = await open(deps).catch((error: unknown) => {
     if (!(error instanceof KubeconfigError || error instanceof ProxyError)) throw error;
     throw new ConfigurationError(`--audit-webhook-config-file ${deps.file}: ${error.message}`, { cause: error });
   });
+  let { host } = current;
   return {
+    get host() {
+      return host;
+    },
+    isTokenWithheld: current.isTokenWithheld,
     async send(body, signal) {
       current ??= await open(deps);
       const target = current;
+      host = target.host;
       const late = new AbortController();
       const timer = deps.scheduler.schedule(TIMEOUT_MS, () => late.abort(new Error("no answer in time")));
       try {
@@ -71,7 +80,7 @@ async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {
   } catch {}
 }
 
-type Target = {
+type Target = Pick<EventReceiver, "host" | "isTokenWithheld"> & {
   readonly transport: Transport;
   readonly path: string;
   readonly headers: { readonly [name: string]: string };
@@ -79,21 +88,24 @@ type Target = {
 
 async function open({
   file,
-  environment,
+  proxyEnvironment,
 }: {
   readonly file: string;
-  readonly environment: ProxyEnvironment;
+  readonly proxyEnvironment: ProxyEnvironment;
 }): Promise<Target> {
   const { transport, token } = await loadConnection({ path: file, environment: {} });
   const url = urlOf(transport.server, file);
+  // As client-go: a token is sent where others cannot read it.
+  const isTokenWithheld = token !== undefined && url.protocol === "http:";
   return {
-    transport: createNodeTransport({ ...transport, server: url.origin, proxyEnvironment: environment }),
+    host: url.host,
+    isTokenWithheld,
+    transport: createNodeTransport({ ...transport, server: url.origin, proxyEnvironment }),
     path: `${url.pathname}${url.search}`,
     headers: {
       "content-type": "application/json",
       "user-agent": "postern",
-      // As client-go: a token is sent where others cannot read it.
-      ...(token === undefined || url.protocol === "http:" ? {} : { authorization: `Bearer ${token}` }),
+      ...(token === undefined || isTokenWithheld ? {} : { authorization: `Bearer ${token}` }),
     },
   };
 }

@@ -23,7 +23,7 @@ export async function openAuditWebhook(
   deps: {
     readonly runtime: Pick<Runtime, "clock" | "scheduler">;
     readonly metrics: Pick<ServerMetrics, "registry">;
-    readonly logger: Pick<Logger, "warn" | "error">;
+    readonly logger: Pick<Logger, "info" | "warn" | "error">;
   },
 ): Promise<AuditWebhook | undefined> {
   const metrics = createMetrics(deps.metrics);
@@ -37,7 +37,7 @@ export async function openAuditWebhook(
     path,
     position: known === undefined ? undefined : readPosition(known),
     savePosition: (position) => replacePrivateFile(positionFile, `${JSON.stringify(position)}\n`),
-    receiver: await openEventReceiver({ file: configFile, environment: proxyEnvironment, scheduler }),
+    receiver: await openEventReceiver({ file: configFile, proxyEnvironment, scheduler }),
     mostEvents: batchMaxSize,
     metrics,
   });
