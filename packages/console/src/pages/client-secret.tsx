@@ -1,5 +1,6 @@
 // The client secret of an identity provider: whether there is one, and a dialog that sets it. Its value is never read.
 
+import "./trust/trust-texts.ts";
 import type { IdentityProvider } from "@postern/api/identity-provider";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";

@@ -1,5 +1,6 @@
 // Creates and edits an identity provider: the client, claim mappings, and who can sign in.
 
+import "./trust/trust-texts.ts";
 import type { ClaimMapping, IdentityProvider } from "@postern/api/identity-provider";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { IDENTITY_PROVIDERS, TEAMS } from "../api/resources.ts";

@@ -1,5 +1,6 @@
 // Identity providers, and what to configure at them for this server.
 
+import "./trust/trust-texts.ts";
 import type { IdentityProvider } from "@postern/api/identity-provider";
 import { IDENTITY_PROVIDERS, nameOf } from "../api/resources.ts";
 import { useLive } from "../api/use-live.ts";

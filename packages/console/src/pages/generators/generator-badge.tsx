@@ -1,5 +1,6 @@
 // A badge with the state of a kubeconfig generator, or of one of its virtual clusters.
 
+import "./generator-texts.ts";
 import type { Condition } from "@postern/api/conditions";
 import { Badge } from "../../components/badge.tsx";
 import { named, t } from "../../texts/text.tsx";

@@ -1,5 +1,6 @@
 // Creates and edits a kubeconfig generator: the virtual clusters that it selects, and the Secrets that it keeps.
 
+import "./generator-texts.ts";
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import type { Project } from "@postern/api/project";
 import { useParams } from "@tanstack/react-router";

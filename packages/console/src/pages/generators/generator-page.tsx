@@ -1,5 +1,6 @@
 // One kubeconfig generator: whose access it gives, and the credential for each virtual cluster that it selects.
 
+import "./generator-texts.ts";
 import type { GeneratedCluster, KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import { Link } from "@tanstack/react-router";
 import { inNamespace, KUBECONFIG_GENERATORS, nameOf } from "../../api/resources.ts";

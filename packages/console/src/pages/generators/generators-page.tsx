@@ -1,5 +1,6 @@
 // Kubeconfig generators of all projects: the Secrets that they keep current.
 
+import "./generator-texts.ts";
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import type { Project } from "@postern/api/project";
 import { Link } from "@tanstack/react-router";

@@ -1,5 +1,6 @@
 // Asks the server what an identity provider says, and which user a token or claims of it would sign in. No session begins.
 
+import "./trust-texts.ts";
 import type { IdentityProviderTest } from "@postern/api/identity-provider";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useApi } from "../../api/api-context.tsx";

@@ -1,5 +1,6 @@
 // Asks the server which conditions of a trust rule a token meets. No key is issued.
 
+import "./trust-texts.ts";
 import type { TrustTest } from "@postern/api/trust-rule";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { useApi } from "../../api/api-context.tsx";

@@ -1,5 +1,6 @@
 // Trust rules of the whole platform and of projects: which tokens are exchanged for keys.
 
+import "./trust-texts.ts";
 import type { Condition } from "@postern/api/conditions";
 import type { TrustRule } from "@postern/api/trust-rule";
 import { Link } from "@tanstack/react-router";

@@ -1,5 +1,6 @@
 // Creates and edits a trust rule: the tokens that it accepts, and the scope of the keys that it issues.
 
+import "./trust-texts.ts";
 import type { KeyScope } from "@postern/api/access-key-scope";
 import type { Project } from "@postern/api/project";
 import type { TrustRule } from "@postern/api/trust-rule";

@@ -1,5 +1,6 @@
 // One trust rule: the tokens that it accepts, the keys that it issues, and a tester for tokens.
 
+import "./trust-texts.ts";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { TrustRule } from "@postern/api/trust-rule";
 import { ACCESS_KEYS, CLUSTER_TRUST_RULES, inNamespace, nameOf, TRUST_RULES } from "../../api/resources.ts";

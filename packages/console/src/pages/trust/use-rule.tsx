@@ -1,5 +1,6 @@
 // How to use a trust rule in a job, with the address of this server and the audience of the rule.
 
+import "./trust-texts.ts";
 import type { TrustRule } from "@postern/api/trust-rule";
 import { useState } from "react";
 import { useAuthority } from "../../api/use-authority.ts";
