@@ -246,6 +246,61 @@ test("a kubeconfig generator is created, shows each virtual cluster, and is chan
   await expect.poll(async () => (await served.platform.send({ path })).status).toBe(404);
 });
 
+test("a generator for Argo CD is created with the settings of its Secrets, and a change leaves the others", async () => {
+  const path = "namespaces/p-default/kubeconfiggenerators/argo";
+  const field = (label: string) => page.getByLabel(label, { exact: true });
+  await page.goto(`${served.platform.server.url}/new/kubeconfig-generator?project=default`);
+  await field("Name").fill("argo");
+  await expect.poll(() => field("Labels to copy").count()).toBe(0);
+  await page.getByRole("button", { name: "Format" }).click();
+  await page.getByRole("option", { name: "ArgoCD" }).click();
+  await field("Argo CD project").fill("Not a name");
+  await field("Argo CD namespaces").fill("web, api");
+  await page.getByText("Resources without a namespace as well").click();
+  await field("Argo CD shard").fill("0");
+  await press("Add label of the Secrets");
+  await field("Label").fill("team");
+  await field("Labels to copy").fill("env, region");
+  await press("Add annotation");
+  await field("Annotation").fill("example.com/note");
+  await field("Value").nth(1).fill("of the shop");
+  await press("Create");
+  await page
+    .locator(".field", { has: field("Argo CD project") })
+    .locator(".field-error")
+    .waitFor();
+  await field("Argo CD project").fill("shop");
+  await press("Create");
+  await page.getByRole("heading", { level: 1, name: "argo" }).waitFor();
+  const argoCD = { project: "shop", namespaces: ["web", "api"], clusterResources: true, shard: 0 };
+  const secretTemplate = {
+    labels: { team: "" },
+    copyLabels: ["env", "region"],
+    annotations: { "example.com/note": "of the shop" },
+  };
+  const specOf = async () => (await served.platform.send({ path })).body.spec;
+  expect(await specOf()).toEqual({
+    selector: {},
+    format: "ArgoCD",
+    secretRef: { name: "argo" },
+    argoCD,
+    secretTemplate,
+  });
+  await page.locator(".description-list").getByText("web, api, and resources without a namespace").waitFor();
+  await page.getByRole("listitem").filter({ hasText: "region" }).getByText("as on the virtual cluster").waitFor();
+  await page.getByRole("listitem").filter({ hasText: "example.com/note" }).getByText("of the shop").waitFor();
+  await page.getByRole("link", { name: "Edit", exact: true }).click();
+  await field("Argo CD shard").fill("");
+  await press("Remove team=");
+  await press("Save");
+  await page.getByRole("heading", { level: 1, name: "argo" }).waitFor();
+  const { shard: _, ...kept } = argoCD;
+  const { labels: _labels, ...others } = secretTemplate;
+  expect((await specOf()).argoCD).toEqual(kept);
+  expect((await specOf()).secretTemplate).toEqual(others);
+  await served.platform.send({ method: "DELETE", path });
+});
+
 test("a member of a project is offered no more than they may do", async () => {
   const hers = await served.openAs(jane, "/clusters/default/demo");
   await hers.getByRole("heading", { level: 1, name: "Demo" }).waitFor();

@@ -25,9 +25,28 @@ it.each([
     ttlSeconds: 3_600,
     format: "Flux",
     secretRef: { name: "keys" },
+    secretTemplate: {
+      labels: { team: "shop", tier: "" },
+      annotations: { "a.test/b": "" },
+      copyLabels: ["env", "region"],
+    },
+  },
+  {
+    selector: {},
+    format: "ArgoCD",
+    secretRef: { name: "argo" },
+    argoCD: { project: "shop", namespaces: ["web", "api"], clusterResources: true, shard: 0 },
+    secretTemplate: { annotations: { note: "x" } },
   },
 ] as const)("keeps a spec through the form: %j", (spec) => {
   expect(generatorSpecOf(generatorDraftOf(generator(spec)))).toEqual(spec);
+});
+
+it("leaves out what the chosen format has no use for", () => {
+  const draft = { ...EMPTY_GENERATOR, name: "fleet", copyLabels: "env", argoProject: "shop" };
+  expect(generatorSpecOf(draft)).toEqual({ selector: {}, secretRef: { name: "fleet" } });
+  expect(generatorSpecOf({ ...draft, format: "Flux" })).toMatchObject({ secretTemplate: { copyLabels: ["env"] } });
+  expect(generatorSpecOf({ ...draft, format: "Flux" })).not.toHaveProperty("argoCD");
 });
 
 it("writes selectors as kubectl does", () => {

@@ -7,7 +7,7 @@ import { useParams } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { PROJECTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { Checkbox, RowsField, SelectField } from "../../components/fields.tsx";
+import { Checkbox, GroupError, RowsField, SelectField } from "../../components/fields.tsx";
 import { NameFields } from "../../components/name-fields.tsx";
 import { missingProject, NewInProject, useProjectChoices } from "../../components/new-in-project.tsx";
 import { EditObject, type FieldsProps, type FormDefinition } from "../../components/object-form.tsx";
@@ -34,7 +34,21 @@ const formFor = (project: string): FormDefinition<GeneratorDraft, KubeconfigGene
   addressOf: (draft) => generatorsIn(draft.project),
   viewOf: (draft) => `/kubeconfig-generators/${draft.project}/${draft.name}`,
   missingOf: missingProject,
-  paths: ["metadata.namespace", "spec.selector", "spec.role", "spec.ttlSeconds", "spec.format", "spec.secretRef"],
+  paths: [
+    "metadata.namespace",
+    "spec.selector",
+    "spec.role",
+    "spec.ttlSeconds",
+    "spec.format",
+    "spec.secretRef",
+    "spec.secretTemplate.labels",
+    "spec.secretTemplate.annotations",
+    "spec.secretTemplate.copyLabels",
+    "spec.argoCD.project",
+    "spec.argoCD.namespaces",
+    "spec.argoCD.clusterResources",
+    "spec.argoCD.shard",
+  ],
   fieldsOf: (props) => <Fields {...props} />,
 });
 
@@ -65,17 +79,12 @@ function Fields(props: FieldsProps<GeneratorDraft>) {
           placeholder={t("form.project.choose")}
         />
       )}
-      <RowsField<LabelRow>
+      <LabelsField
         label={t("field.labels")}
         description={t("generator.labels.hint")}
-        columns={[
-          { id: "key", label: t("generator.label.key"), isMonospace: true },
-          { id: "value", label: t("field.value"), isMonospace: true },
-        ]}
-        rows={draft.labels}
-        empty={{ key: "", value: "" }}
+        keyLabel={t("generator.label.key")}
         addLabel={t("generator.label.add")}
-        removeLabel={({ key, value }) => t("project.members.remove.of", { name: `${key}=${value}` })}
+        rows={draft.labels}
         onChange={(labels) => onChange({ labels })}
         error={errorAt("spec.selector")}
       />
@@ -113,6 +122,89 @@ function Fields(props: FieldsProps<GeneratorDraft>) {
           />
         </>
       )}
+      {draft.format === "ArgoCD" && <ArgoFields {...props} />}
+      <h2>{t("generator.template.title")}</h2>
+      <p className="hint">{t("generator.template.lead")}</p>
+      <LabelsField
+        label={t("generator.template.labels")}
+        keyLabel={t("generator.label.key")}
+        addLabel={t("generator.template.label.add")}
+        rows={draft.secretLabels}
+        onChange={(secretLabels) => onChange({ secretLabels })}
+        error={errorAt("spec.secretTemplate.labels")}
+      />
+      {draft.format !== "Kubeconfig" && (
+        <TextField
+          label={t("generator.template.copy")}
+          description={t("generator.template.copy.hint")}
+          {...field("copyLabels", "spec.secretTemplate.copyLabels")}
+          isMonospace
+        />
+      )}
+      <LabelsField
+        label={t("generator.template.annotations")}
+        keyLabel={t("generator.annotation.key")}
+        addLabel={t("generator.annotation.add")}
+        rows={draft.annotations}
+        onChange={(annotations) => onChange({ annotations })}
+        error={errorAt("spec.secretTemplate.annotations")}
+      />
     </>
+  );
+}
+
+function ArgoFields({ draft, errorAt, field, onChange }: FieldsProps<GeneratorDraft>) {
+  return (
+    <>
+      <h2>{t("generator.argo.title")}</h2>
+      <p className="hint">{t("generator.argo.lead")}</p>
+      <TextField
+        label={t("generator.argo.project")}
+        description={t("generator.argo.project.hint")}
+        {...field("argoProject", "spec.argoCD.project")}
+        isMonospace
+      />
+      <TextField
+        label={t("generator.argo.namespaces")}
+        description={t("generator.argo.namespaces.hint")}
+        {...field("argoNamespaces", "spec.argoCD.namespaces")}
+        isMonospace
+      />
+      {(draft.argoNamespaces.trim() !== "" || draft.argoClusterResources) && (
+        <Checkbox
+          isSelected={draft.argoClusterResources}
+          onChange={(argoClusterResources) => onChange({ argoClusterResources })}
+        >
+          {t("generator.argo.clusterResources")}
+        </Checkbox>
+      )}
+      <GroupError text={errorAt("spec.argoCD.clusterResources")} />
+      <TextField
+        label={t("generator.argo.shard")}
+        description={t("generator.argo.shard.hint")}
+        {...field("argoShard", "spec.argoCD.shard")}
+        type="number"
+      />
+    </>
+  );
+}
+
+function LabelsField(
+  props: { readonly keyLabel: string } & Pick<
+    Parameters<typeof RowsField<LabelRow>>[0],
+    "label" | "description" | "addLabel" | "rows" | "onChange" | "error"
+  >,
+) {
+  const { keyLabel, ...field } = props;
+  return (
+    <RowsField<LabelRow>
+      {...field}
+      columns={[
+        { id: "key", label: keyLabel, isMonospace: true },
+        { id: "value", label: t("field.value"), isMonospace: true },
+      ]}
+      empty={{ key: "", value: "" }}
+      removeLabel={({ key, value }) => t("project.members.remove.of", { name: `${key}=${value}` })}
+    />
   );
 }

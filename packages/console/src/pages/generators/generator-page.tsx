@@ -29,6 +29,7 @@ export const GeneratorPage = objectPage<KubeconfigGenerator>("generator", genera
 function GeneratorView({ generator, project }: { readonly generator: KubeconfigGenerator; readonly project: string }) {
   const name = nameOf(generator);
   const { spec, status = {}, metadata } = generator;
+  const { argoCD = {} } = spec;
   const ready = readyOf(status.conditions);
   const { creator, accessKey } = status;
   return (
@@ -59,6 +60,9 @@ function GeneratorView({ generator, project }: { readonly generator: KubeconfigG
           ],
           [t("field.format"), spec.format ?? "Kubeconfig"],
           [t("field.secret"), <code key="secret">{`${metadata.namespace ?? ""}/${spec.secretRef.name}`}</code>],
+          argoCD.project !== undefined && [t("generator.argo.project"), <code key="argo">{argoCD.project}</code>],
+          (argoCD.namespaces ?? []).length > 0 && [t("generator.argo.namespaces"), argoScope(argoCD)],
+          argoCD.shard !== undefined && [t("generator.argo.shard"), argoCD.shard],
           [t("generator.fact.role"), t(spec.role === "view" ? "generator.role.view" : "generator.role.all")],
           [t("generator.fact.ttl"), duration(spec.ttlSeconds ?? DEFAULT_TTL_SECONDS)],
           [t("field.creator"), creator?.name ?? "–"],
@@ -71,8 +75,50 @@ function GeneratorView({ generator, project }: { readonly generator: KubeconfigG
           [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
         ]}
       />
+      <Template template={spec.secretTemplate ?? {}} />
       <Clusters clusters={status.clusters ?? []} selected={status.selected ?? 0} project={project} />
     </>
+  );
+}
+
+type Spec = KubeconfigGenerator["spec"];
+
+function argoScope({ namespaces = [], clusterResources = false }: NonNullable<Spec["argoCD"]>): string {
+  const names = namespaces.join(", ");
+  return clusterResources ? t("generator.argo.withClusterResources", { names }) : names;
+}
+
+/** Labels and annotations of the Secrets; a label that is copied takes precedence. */
+function Template({ template }: { readonly template: NonNullable<Spec["secretTemplate"]> }) {
+  const { labels = {}, annotations = {}, copyLabels = [] } = template;
+  const own = Object.entries(labels);
+  const noted = Object.entries(annotations);
+  if (own.length + noted.length + copyLabels.length === 0) return null;
+  return (
+    <Section title={t("generator.template.title")} lead={t("generator.template.lead")}>
+      <ul className="lines card pairs">
+        {own.map(([key, value]) => (
+          <li key={`label ${key}`}>
+            <code>{key}</code>
+            <span className="mono">{value}</span>
+          </li>
+        ))}
+        {copyLabels.map((key) => (
+          <li key={`copied ${key}`}>
+            <code>{key}</code>
+            <span className="muted">{t("generator.template.copied")}</span>
+          </li>
+        ))}
+        {noted.map(([key, value]) => (
+          <li key={`annotation ${key}`}>
+            <span>
+              <code>{key}</code> <span className="muted">{t("generator.template.annotation")}</span>
+            </span>
+            <span className="mono">{value}</span>
+          </li>
+        ))}
+      </ul>
+    </Section>
   );
 }
 
