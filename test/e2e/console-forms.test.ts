@@ -236,6 +236,43 @@ test("the secret of a provider is written and not read, and fields say what they
   await bytes.getByText("such as 64Mi or 1Gi, of each built-in virtual cluster. Default: 512Mi.").waitFor();
 });
 
+test("a provider requires a second factor and a recent sign-in, and its page says so", async () => {
+  await served.platform.create("identityproviders", {
+    metadata: { name: "stepped" },
+    spec: {
+      issuer: { url: "https://127.0.0.1:1" },
+      clientId: "console",
+      claimMappings: { username: { claim: "sub" } },
+      // The form has no such choice.
+      requiredAuthentication: { maxAge: 7_777 },
+    },
+  });
+  const required = async () => (await specOf("identityproviders/stepped")).requiredAuthentication;
+  const edit = () => page.goto(`${served.platform.server.url}/identity-providers/stepped/edit`);
+  await edit();
+  await field("Required authentication (acr)").fill("mfa\na b");
+  await press("Save");
+  await page
+    .locator(".field", { has: field("Required authentication (acr)") })
+    .locator(".field-error")
+    .waitFor();
+  await field("Required authentication (acr)").fill("mfa\nphr\n");
+  await press("Save");
+  await page.getByText("mfa, phr", { exact: true }).waitFor();
+  expect(await required()).toEqual({ acrValues: ["mfa", "phr"], maxAge: 7_777 });
+  await edit();
+  await choose("Credentials entered within", "5 minutes");
+  await press("Save");
+  await page.getByRole("heading", { level: 1, name: "Identity providers" }).waitFor();
+  expect(await required()).toEqual({ acrValues: ["mfa", "phr"], maxAge: 300 });
+  await edit();
+  await field("Required authentication (acr)").fill("");
+  await choose("Credentials entered within", "no limit");
+  await press("Save");
+  await page.getByRole("heading", { level: 1, name: "Identity providers" }).waitFor();
+  expect(await required()).toBeUndefined();
+});
+
 test("the commands on the page of a trust rule exchange a token for a key", async () => {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
   const jwks = JSON.stringify({

@@ -20,6 +20,8 @@ import { CLIENT_SECRET, ClientSecret, placeOfSecret } from "./client-secret.tsx"
 const SESSIONS = ["3600", "28800", "43200", "86400", "604800", "2592000"] as const;
 /** The server's default. */
 const DEFAULT_SESSION = "43200";
+/** Seconds since people entered their credentials. */
+const AGES = ["300", "3600", "28800", "86400"] as const;
 const MAPPED = ["username", "groups", "uid"] as const;
 
 type Mapping = { readonly claim: string; readonly expression: string; readonly prefix: string };
@@ -37,6 +39,10 @@ type Draft = Names & {
   readonly secret: SecretDraft;
   readonly mappings: { readonly [member in (typeof MAPPED)[number]]: Mapping };
   readonly allowedGroups: string;
+  /** One per line. */
+  readonly acrValues: string;
+  /** Seconds; "": any. */
+  readonly maxAge: string;
   readonly teams: string;
   readonly createUsers: boolean;
   readonly linkUsers: boolean;
@@ -50,6 +56,9 @@ const mappingOf = ({ claim = "", expression = "", prefix = "" }: ClaimMapping = 
   prefix,
 });
 
+const secondsText = (seconds: number | undefined): string => (seconds === undefined ? "" : String(seconds));
+const secondsIn = (text: string): number | undefined => (text === "" ? undefined : Number(text));
+
 const EMPTY: Draft = {
   ...NO_NAMES,
   method: "Basic",
@@ -59,6 +68,8 @@ const EMPTY: Draft = {
   secret: NO_SECRET,
   mappings: { username: mappingOf({ claim: "preferred_username" }), groups: mappingOf(), uid: mappingOf() },
   allowedGroups: "",
+  acrValues: "",
+  maxAge: "",
   teams: "",
   createUsers: true,
   linkUsers: false,
@@ -67,7 +78,7 @@ const EMPTY: Draft = {
 };
 
 const draftOf = (provider: IdentityProvider): Draft => {
-  const { issuer, clientId, clientSecretRef, claimMappings, ...spec } = provider.spec;
+  const { issuer, clientId, clientSecretRef, claimMappings, requiredAuthentication = {}, ...spec } = provider.spec;
   return {
     ...namesOf(provider),
     method: METHODS.find((method) => method === spec.clientAuthentication) ?? "Basic",
@@ -81,11 +92,13 @@ const draftOf = (provider: IdentityProvider): Draft => {
       uid: mappingOf(claimMappings.uid),
     },
     allowedGroups: asLines(spec.allowedGroups),
+    acrValues: asLines(requiredAuthentication.acrValues),
+    maxAge: secondsText(requiredAuthentication.maxAge),
     teams: (spec.teams ?? []).join(", "),
     createUsers: spec.createUsers === true,
     linkUsers: spec.linkUsers === true,
-    sessionTTL: spec.sessionTTL === undefined ? "" : String(spec.sessionTTL),
-    inactivityTTL: spec.inactivityTTL === undefined ? "" : String(spec.inactivityTTL),
+    sessionTTL: secondsText(spec.sessionTTL),
+    inactivityTTL: secondsText(spec.inactivityTTL),
   };
 };
 
@@ -99,11 +112,12 @@ const specOf = (draft: Draft): JsonObject =>
     clientSecretRef: hasSecret(draft.method) ? secretRefOf(draft.secret) : undefined,
     claimMappings: { ...draft.mappings },
     allowedGroups: linesIn(draft.allowedGroups),
+    requiredAuthentication: { acrValues: linesIn(draft.acrValues), maxAge: secondsIn(draft.maxAge) },
     teams: namesIn(draft.teams),
     createUsers: draft.createUsers,
     linkUsers: draft.linkUsers,
-    sessionTTL: draft.sessionTTL === "" ? undefined : Number(draft.sessionTTL),
-    inactivityTTL: draft.inactivityTTL === "" ? undefined : Number(draft.inactivityTTL),
+    sessionTTL: secondsIn(draft.sessionTTL),
+    inactivityTTL: secondsIn(draft.inactivityTTL),
   });
 
 const withOwn = (known: readonly string[], own: string): readonly string[] => [
@@ -128,6 +142,8 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
     "spec.clientSecretRef",
     ...MAPPED.map((member) => `spec.claimMappings.${member}`),
     "spec.allowedGroups",
+    "spec.requiredAuthentication.acrValues",
+    "spec.requiredAuthentication.maxAge",
     "spec.teams",
     "spec.createUsers",
     "spec.linkUsers",
@@ -206,6 +222,24 @@ export const { New: NewProviderPage, Edit: EditProviderPage } = formPages<Draft,
         description={t("provider.groups.hint")}
         isMultiline
         isMonospace
+      />
+      <TextField
+        label={t("provider.fact.acr")}
+        {...field("acrValues", "spec.requiredAuthentication.acrValues")}
+        description={t("provider.acr.hint")}
+        isMultiline
+        isMonospace
+      />
+      <SelectField
+        label={t("provider.fact.maxAge")}
+        value={draft.maxAge || "none"}
+        choices={[
+          { id: "none", label: t("provider.maxAge.none") },
+          ...withOwn(AGES, draft.maxAge).map((id) => ({ id, label: duration(Number(id)) })),
+        ]}
+        onChange={(id) => onChange({ maxAge: id === "none" ? "" : id })}
+        description={t("provider.maxAge.hint")}
+        error={errorAt("spec.requiredAuthentication.maxAge")}
       />
       <Checkbox
         isSelected={draft.createUsers}

@@ -67,6 +67,7 @@ export function ProvidersPage() {
 function Provider({ provider }: { readonly provider: IdentityProvider }) {
   const name = nameOf(provider);
   const { spec, status = {} } = provider;
+  const { acrValues = [], maxAge } = spec.requiredAuthentication ?? {};
   const isDisabled = spec.disabled === true;
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return (
@@ -98,6 +99,8 @@ function Provider({ provider }: { readonly provider: IdentityProvider }) {
             [t("field.issuer"), <code key="issuer">{spec.issuer.url}</code>],
             [t("provider.fact.client"), <code key="client">{spec.clientId}</code>],
             [t("provider.fact.who"), spec.allowedGroups?.join(", ") || t("provider.everybody")],
+            acrValues.length > 0 && [t("provider.fact.acr"), <code key="acr">{acrValues.join(", ")}</code>],
+            maxAge !== undefined && [t("provider.fact.maxAge"), duration(maxAge)],
             [t("users.title"), spec.createUsers === true ? t("provider.creates") : t("provider.known")],
             spec.teams !== undefined && spec.teams.length > 0 && [t("provider.fact.teams"), spec.teams.join(", ")],
             [t("provider.fact.session"), duration(spec.sessionTTL ?? SESSION_SECONDS)],
