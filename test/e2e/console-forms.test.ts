@@ -144,7 +144,11 @@ test("a trust rule for the whole platform is created, and changed", async () => 
   await field("Display name").fill("Shop pipeline");
   await field("User").fill("shop-ci");
   await page.locator("label", { hasText: /^demo/i }).click();
-  // The preset requires a claim.
+  // The preset requires a claim, which is there to be filled in.
+  await expect.poll(() => field("Claim").inputValue()).toBe("repository_id");
+  await press("Create");
+  await page.locator(".field-error", { hasText: "must be a number" }).waitFor();
+  await press("Remove repository_id");
   await press("Create");
   await page.locator(".field-error", { hasText: "repository_id" }).waitFor();
   await press("Add claim");
@@ -183,8 +187,7 @@ test("a trust rule of a project gives access to the project, and is deleted", as
   await field("Display name").fill("Of the twins");
   await choose("Where", "Project twin");
   await choose("Issuer", "GitLab CI");
-  await press("Add claim");
-  await field("Claim").fill("project_id");
+  await expect.poll(() => field("Claim").inputValue()).toBe("project_id");
   await field("Value").fill("7");
   await field("User").fill("shop-ci");
   await press("Create");
@@ -204,6 +207,39 @@ test("a trust rule of a project gives access to the project, and is deleted", as
   await press("Delete", page.getByRole("dialog"));
   await title("Trust rules");
   expect((await served.platform.send({ path })).status).toBe(404);
+});
+
+test.each([
+  ["CircleCI", { url: "https://oidc.circleci.com/org/0d5c", audience: "0d5c", claim: "oidc.circleci.com/project-id" }],
+  ["HCP Terraform", { url: "https://app.terraform.io", audience: undefined, claim: "terraform_workspace_id" }],
+])("a trust rule for %s is created, and opened again as one", async (system, { url, audience, claim }) => {
+  const { platform } = served;
+  await page.goto(`${platform.server.url}/new/trust-rule`);
+  await field("Name").fill("of-system");
+  await choose("Issuer", system);
+  await expect.poll(() => field("Claim").inputValue()).toBe(claim);
+  if (audience === undefined) await expect.poll(() => field("Issuer URL").inputValue()).toBe(url);
+  else {
+    await field("Issuer URL").fill(url);
+    await field("Audiences").fill(audience);
+  }
+  await field("User").fill("shop-ci");
+  await page.locator("label", { hasText: /^demo/i }).click();
+  await field("Value").fill("ws-mbsd5E3Ktt5Rg2Xm");
+  await press("Create");
+  await title("of-system");
+  const spec = await specOf("clustertrustrules/of-system");
+  expect(spec).toMatchObject({
+    issuer: { url },
+    audiences: [audience ?? platform.server.url],
+    claims: [{ claim, values: ["ws-mbsd5E3Ktt5Rg2Xm"] }],
+  });
+  expect(spec.issuer).not.toHaveProperty("preset");
+  await codeOf("deploy.sh").getByText('eval "$(postern ci login --rule of-system)"').waitFor();
+  await follow("Edit");
+  await page.getByRole("button", { name: `${system} Issuer` }).waitFor();
+  await page.getByText("No changes yet.").waitFor();
+  await platform.send({ method: "DELETE", path: "clustertrustrules/of-system" });
 });
 
 test("the secret of a provider is written and not read, and fields say what they need", async () => {

@@ -38,6 +38,23 @@ describe("a snippet for a trust rule", () => {
     expect(deploy.script[1]).toContain("--project shop");
   });
 
+  it.each(["https://oidc.circleci.com/org/o", "https://app.terraform.io"])(
+    "is a script for the issuer %s, whose tokens the command finds",
+    (url) => {
+      const rule = ruleWith({ issuer: { url }, scope: DEMO });
+      expect(systemOf(rule)).toBe("shell");
+      expect(
+        snippetFor("shell", { ...given, rule, hasAuthority: true })
+          .text.split("\n")
+          .slice(0, 3),
+      ).toEqual([
+        "export POSTERN_URL=https://postern.test POSTERN_CA=ca.crt",
+        'eval "$(postern ci login --rule deploy)"',
+        "postern kubeconfig dev --project shop > kubeconfig",
+      ]);
+    },
+  );
+
   it("is a token exchange for all others", () => {
     const rule = ruleWith({ issuer: { url: "https://issuer.test" } });
     expect(systemOf(rule)).toBe("curl");

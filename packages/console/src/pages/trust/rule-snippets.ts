@@ -1,16 +1,20 @@
-// How a job uses a trust rule, ready to be copied: for GitHub Actions, for GitLab, and for any program that has a token.
+// How a job uses a trust rule, ready to be copied: for GitHub Actions, for GitLab, for other systems whose tokens the command finds, and for any program that has a token.
 
 import type { TrustRule } from "@postern/api/trust-rule";
 import { stringify } from "yaml";
 import { nameOf } from "../../api/resources.ts";
 import { quoted } from "../../format/shell.ts";
+import { choiceOf } from "./issuer-choices.ts";
 
-export const SYSTEMS = ["github", "gitlab", "curl"] as const;
+export const SYSTEMS = ["github", "gitlab", "shell", "curl"] as const;
 export type System = (typeof SYSTEMS)[number];
 
 /** The one whose tokens the rule accepts. */
-export const systemOf = ({ spec }: TrustRule): System =>
-  SYSTEMS.find((system) => system === spec.issuer.preset) ?? "curl";
+export function systemOf({ spec }: TrustRule): System {
+  const choice = choiceOf(spec.issuer);
+  if (choice === "circleci" || choice === "bitbucket" || choice === "terraform") return "shell";
+  return SYSTEMS.find((system) => system === choice) ?? "curl";
+}
 
 export type Snippet = { readonly fileName: string; readonly text: string };
 
@@ -76,6 +80,15 @@ export function snippetFor(system: System, given: Given): Snippet {
       script: [`eval "$(${login})"`, `${kubeconfig} > kubeconfig`, "kubectl --kubeconfig kubeconfig apply -f deploy/"],
     };
     return { fileName: ".gitlab-ci.yml", text: stringify({ deploy }, { lineWidth: 0 }) };
+  }
+  if (system === "shell") {
+    const commands = [
+      `export POSTERN_URL=${quoted(origin)}${hasAuthority ? " POSTERN_CA=ca.crt" : ""}`,
+      `eval "$(${login})"`,
+      `${kubeconfig} > kubeconfig`,
+      "kubectl --kubeconfig kubeconfig apply -f deploy/",
+    ];
+    return { fileName: "deploy.sh", text: `${commands.join("\n")}\n` };
   }
   const exchange = [
     `curl --fail-with-body ${hasAuthority ? "--cacert ca.crt " : ""}${quoted(`${origin}/oauth/token`)}`,

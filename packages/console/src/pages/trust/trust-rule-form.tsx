@@ -22,18 +22,26 @@ import { projectOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
 import { draftOfScope, EMPTY_SCOPE, type ScopeDraft, scopeOf } from "../keys/scope-draft.ts";
 import { ScopePicker } from "../keys/scope-picker.tsx";
+import {
+  type ClaimRow,
+  choiceOf,
+  ISSUERS,
+  type IssuerChoice,
+  needsOf,
+  presetIn,
+  suggestedClaims,
+  withIssuer,
+} from "./issuer-choices.ts";
 import { addressIn, EVERYWHERE } from "./trust-rule-page.tsx";
 
-const ISSUERS = ["github", "gitlab", "buildkite", "kubernetes", "other"] as const;
 const TTLS = ["300", "600", "1800", "3600"] as const;
 
-type ClaimRow = { readonly claim: string; readonly value: string };
 type ConditionRow = { readonly expression: string; readonly message: string };
 
 type Draft = Names & {
   /** A project, or `-` for the whole platform. */
   readonly place: string;
-  readonly issuer: (typeof ISSUERS)[number];
+  readonly issuer: IssuerChoice;
   readonly url: string;
   readonly jwks: string;
   readonly audiences: string;
@@ -55,7 +63,7 @@ const EMPTY: Draft = {
   url: "",
   jwks: "",
   audiences: location.origin,
-  claims: [],
+  claims: suggestedClaims("github"),
   conditions: [],
   singleUse: false,
   user: "",
@@ -70,7 +78,7 @@ const draftOf = (rule: TrustRule): Draft => {
   return {
     ...namesOf(rule),
     place: namespace === "" ? EVERYWHERE : projectOf(namespace),
-    issuer: ISSUERS.find((id) => id === issuer.preset) ?? "other",
+    issuer: choiceOf(issuer),
     url: issuer.url ?? "",
     jwks: issuer.jwks ?? "",
     audiences: asLines(audiences),
@@ -92,7 +100,7 @@ const specOf = (draft: Draft): JsonObject => {
     ...withoutEmpty({
       displayName,
       description,
-      issuer: { preset: issuer === "other" ? "" : issuer, url: url.trim(), jwks: jwks.trim() },
+      issuer: { preset: presetIn(issuer), url: url.trim(), jwks: jwks.trim() },
       audiences: linesIn(audiences),
       claims: claimsOf(draft.claims),
       conditions: conditions
@@ -162,6 +170,7 @@ function Fields({ draft, isNew, errorAt, field, onChange }: FieldsProps<Draft>) 
     ],
     [projects.items],
   );
+  const { exampleUrl, isUrlRequired, isClaimRequired } = needsOf(draft.issuer);
   const ttls = [...new Set([...TTLS, ...(draft.ttl === "" ? [] : [draft.ttl])])];
   return (
     <>
@@ -184,14 +193,15 @@ function Fields({ draft, isNew, errorAt, field, onChange }: FieldsProps<Draft>) 
         label={t("field.issuer")}
         value={draft.issuer}
         choices={ISSUERS.map((id) => ({ id, label: named("issuer", id) }))}
-        onChange={(issuer) => onChange({ issuer })}
+        onChange={(issuer) => onChange(withIssuer(issuer, draft, EMPTY.audiences))}
         description={named("trust.issuer.hint", draft.issuer)}
       />
       <TextField
         label={t("field.issuerUrl")}
         {...field("url", "spec.issuer")}
-        description={t(draft.issuer === "other" ? "trust.issuer.url.own" : "trust.issuer.url.preset")}
-        isRequired={draft.issuer === "other" || draft.issuer === "kubernetes"}
+        description={t(isUrlRequired ? "trust.issuer.url.own" : "trust.issuer.url.preset")}
+        {...(exampleUrl === undefined ? {} : { placeholder: exampleUrl })}
+        isRequired={isUrlRequired}
         isMonospace
       />
       {(draft.issuer === "other" || draft.issuer === "kubernetes" || draft.jwks !== "") && (
@@ -213,7 +223,7 @@ function Fields({ draft, isNew, errorAt, field, onChange }: FieldsProps<Draft>) 
       />
       <RowsField<ClaimRow>
         label={t("trust.claims")}
-        description={t(draft.issuer === "other" ? "trust.claims.hint" : "trust.claims.required")}
+        description={t(isClaimRequired ? "trust.claims.required" : "trust.claims.hint")}
         columns={[
           { id: "claim", label: t("trust.claim.name"), isMonospace: true },
           { id: "value", label: t("field.value"), isMonospace: true },
