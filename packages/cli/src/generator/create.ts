@@ -25,6 +25,10 @@ type CreateFlags = ConnectionFlags &
     readonly secretKey?: string;
     readonly secretLabel?: Labels;
     readonly copyLabel?: readonly string[];
+    readonly argocdProject?: string;
+    readonly argocdNamespace?: readonly string[];
+    readonly argocdClusterResources?: boolean;
+    readonly argocdShard?: number;
   };
 
 export const createGeneratorCreateCommand = (context: CommandContext): Command =>
@@ -47,8 +51,16 @@ export const createGeneratorCreateCommand = (context: CommandContext): Command =
           .option(
             "--copy-label <key>",
             "label that each Secret gets from its virtual cluster; may be repeated",
-            (key: string, before: readonly string[] = []) => [...before, key],
-          ),
+            andBefore,
+          )
+          .option("--argocd-project <name>", "AppProject of Argo CD that the clusters belong to")
+          .option(
+            "--argocd-namespace <name>",
+            "namespace that Argo CD manages; may be repeated (default: all)",
+            andBefore,
+          )
+          .option("--argocd-cluster-resources", "Argo CD manages resources without a namespace as well")
+          .option("--argocd-shard <number>", "shard of Argo CD's application controller", parseShard),
         "The Secrets are in the namespace of the project. `postern generator get` shows when they are current.",
       ),
       ["text", "json", "yaml", "name"],
@@ -61,6 +73,12 @@ export const createGeneratorCreateCommand = (context: CommandContext): Command =
         ...(labels === undefined ? {} : { labels }),
         ...(copyLabels === undefined ? {} : { copyLabels }),
       };
+      const argoCD = {
+        ...(flags.argocdProject === undefined ? {} : { project: flags.argocdProject }),
+        ...(flags.argocdNamespace === undefined ? {} : { namespaces: flags.argocdNamespace }),
+        ...(flags.argocdClusterResources === undefined ? {} : { clusterResources: flags.argocdClusterResources }),
+        ...(flags.argocdShard === undefined ? {} : { shard: flags.argocdShard }),
+      };
       const made = await generatorsOf(client, group, flags).create({
         apiVersion: `${group}/v1`,
         kind: "KubeconfigGenerator",
@@ -71,6 +89,7 @@ export const createGeneratorCreateCommand = (context: CommandContext): Command =
           ...(ttl === undefined ? {} : { ttlSeconds: ttl }),
           ...(format === undefined ? {} : { format }),
           secretRef: { name: secret, ...(secretKey === undefined ? {} : { key: secretKey }) },
+          ...(Object.keys(argoCD).length === 0 ? {} : { argoCD }),
           ...(Object.keys(secretTemplate).length === 0 ? {} : { secretTemplate }),
         },
       });
@@ -79,6 +98,14 @@ export const createGeneratorCreateCommand = (context: CommandContext): Command =
       context.stdout.write(`${plainText(`kubeconfig generator ${name} keeps the Secret ${namespace}/${secret}`)}\n`);
     }),
   );
+
+const andBefore = (text: string, before: readonly string[] = []): readonly string[] => [...before, text];
+
+/** Throws commander's InvalidArgumentError. */
+function parseShard(text: string): number {
+  if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError("write a number");
+  return Number(text);
+}
 
 /** Throws commander's InvalidArgumentError. */
 function parseLabel(text: string, before: Labels = {}): Labels {

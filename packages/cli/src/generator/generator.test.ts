@@ -68,6 +68,18 @@ describe("postern generator", () => {
       secretRef: { name: "keys", key: "kubeconfig" },
       secretTemplate: { labels: { team: "shop", tier: "" }, copyLabels: ["env", "region"] },
     });
+    const settings = ["--argocd-project", "shop", "--argocd-namespace", "web", "--argocd-namespace", "api"];
+    const more = ["--argocd-cluster-resources", "--argocd-shard", "0"];
+    const argo = await run("create", "argo", "--format", "ArgoCD", ...settings, ...more);
+    expect(argo.code, argo.stderr).toBe(0);
+    expect((await platform.send({ path: `${GENERATORS}/argo` })).body.spec).toEqual({
+      selector: {},
+      format: "ArgoCD",
+      secretRef: { name: "argo" },
+      argoCD: { project: "shop", namespaces: ["web", "api"], clusterResources: true, shard: 0 },
+    });
+    expect((await run("create", "bad", "--argocd-project", "shop")).stderr).toContain("spec.argoCD");
+    expect((await run("create", "bad", "--argocd-shard", "one")).stderr).toContain("--argocd-shard");
     expect((await run("create", "flux")).stderr).toContain("already exists");
     expect((await run("create", "short", "--ttl", "5m")).stderr).toContain("spec.ttlSeconds");
     expect((await run("create", "bad", "--selector", "a in")).stderr).toContain("--selector");

@@ -67,7 +67,7 @@ function sharedUrlOf(issuer: IssuerChoice): string | undefined {
 
 const knownOf = (issuer: IssuerChoice) => presetOf({ preset: presetIn(issuer), url: sharedUrlOf(issuer) });
 
-/** What the fields of an issuer need. */
+/** The needs of the fields of an issuer. */
 export function needsOf(issuer: IssuerChoice) {
   const preset = presetIn(issuer);
   return {
