@@ -4,6 +4,7 @@ import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
 import { withoutMapping } from "./ip-networks.ts";
 import { isTrustedProxy, type TrustedProxies } from "./trusted-proxies.ts";
+import type { Reader } from "./unread-answers.ts";
 import type { ConnectionBacklog } from "./watch-backlog.ts";
 
 export type Connection = {
@@ -16,13 +17,13 @@ export type Connection = {
   /** A request on it had a valid credential, of this user. */
   readonly know: (user: string) => void;
   /** That user, or the source address where there is none. */
-  readonly client: () => string;
+  readonly reader: () => Reader;
   readonly backlog: ConnectionBacklog;
 };
 
 export function describeConnection(
   socket: TLSSocket,
-  { remoteAddress, trustedProxies, know, client, backlog }: Omit<Connection, "peerCertificate">,
+  { remoteAddress, trustedProxies, know, reader, backlog }: Omit<Connection, "peerCertificate">,
 ): Connection {
   const address = withoutMapping(remoteAddress);
   return {
@@ -31,7 +32,7 @@ export function describeConnection(
     trustedProxies:
       trustedProxies !== undefined && isTrustedProxy(trustedProxies, address) ? trustedProxies : undefined,
     know,
-    client,
+    reader,
     backlog,
   };
 }

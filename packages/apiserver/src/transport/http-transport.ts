@@ -43,7 +43,7 @@ import {
 } from "./transport-limits.ts";
 import { installListeners } from "./transport-listeners.ts";
 import { unknownMethodRequest } from "./unknown-method-request.ts";
-import { createUnreadAnswers } from "./unread-answers.ts";
+import { createUnreadAnswers, type Reader } from "./unread-answers.ts";
 import { createWatchBacklog, type WatchBacklog } from "./watch-backlog.ts";
 
 type SocketState = Guest &
@@ -185,7 +185,7 @@ export class HttpTransport {
     const { scheduler, trustedProxies } = this.#options;
     const address = this.#gate.addressOf(socket);
     const backlog = this.#backlog.connection();
-    const client = (): string => state.client;
+    const reader = (): Reader => state;
     let known: string | undefined;
     const know = (user: string): void => {
       if (user === known) return;
@@ -199,7 +199,7 @@ export class HttpTransport {
       socket,
       client: sourceOf(address),
       isKnown: false,
-      connection: describeConnection(socket, { remoteAddress: address, trustedProxies, know, client, backlog }),
+      connection: describeConnection(socket, { remoteAddress: address, trustedProxies, know, reader, backlog }),
       active: 0,
       isLeaving: this.departures.isRetiring,
       isQuiet: false,

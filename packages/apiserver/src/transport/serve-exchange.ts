@@ -115,7 +115,7 @@ function sendBytes(
 ): void {
   exchange.send(status, headers, bytes);
   if (bytes.length < LONG_ANSWER_BYTES || exchange.isClosed()) return;
-  const held = unread.hold(exchange.connection.client(), bytes.length, () => exchange.abandon());
+  const held = unread.hold(exchange.connection.reader(), bytes.length, () => exchange.abandon());
   exchange.onClose(() => held[Symbol.dispose]());
 }
 
@@ -166,7 +166,7 @@ async function respond(
       const signal = request?.signal ?? AbortSignal.abort();
       unused = undefined;
       const hold = (bytes: number) =>
-        options.unread.hold(exchange.connection.client(), bytes, () => exchange.abandon());
+        options.unread.hold(exchange.connection.reader(), bytes, () => exchange.abandon());
       try {
         await untilAborted(body.run(createStreamSink(writable, hold), signal), exchange, request, scheduler);
       } catch (error) {

@@ -12,7 +12,8 @@ describe("unread answers", () => {
     let now = 0;
     const cut: string[] = [];
     const unread = createUnreadAnswers(limit, { elapsed: () => now });
-    const hold = (client: string, bytes: number, name: string) => unread.hold(client, bytes, () => void cut.push(name));
+    const hold = (client: string, bytes: number, name: string, isKnown = true) =>
+      unread.hold({ client, isKnown }, bytes, () => void cut.push(name));
     return { unread, hold, cut, pass: (ms: number) => (now += ms) };
   }
 
@@ -37,6 +38,19 @@ describe("unread answers", () => {
     expect([cut, unread.bytes]).toEqual([["1", "2", "3"], 70]);
   });
 
+  it("of strangers count together, whatever their addresses, and end before those of a user who has less", () => {
+    const { unread, hold, cut, pass } = setup();
+    hold("10.0.0.1", 30, "jane");
+    for (let at = 1; at <= 6; at++) hold(`10.0.0.${at}`, at === 6 ? 12 : 11, `stranger ${at}`, false);
+    pass(1_000);
+    hold("10.0.0.7", 10, "stranger 7", false);
+    expect([cut, unread.bytes]).toEqual([["stranger 6"], 95]);
+    hold("greedy", 60, "greedy");
+    pass(1_000);
+    hold("joe", 1, "joe");
+    expect(cut).toEqual(["stranger 6", "stranger 1", "greedy"]);
+  });
+
   it("may be longer than the limit alone, and count until they are read", () => {
     const { unread, hold, cut } = setup();
     const held = hold("jane", 1_000, "jane");
@@ -58,6 +72,24 @@ const KINDS = {
   bytes: () => jsonResponse(200, Buffer.alloc(ANSWER_BYTES, "x")),
   "a stream": () => streamResponse(async (sink) => void (await sink.write(Buffer.alloc(ANSWER_BYTES, "x")))),
 };
+
+it("of a user are not ended for those of strangers with many addresses", async () => {
+  const { port } = await serveHandler((request) => {
+    if (request.path === "/jane") request.know?.("jane");
+    return KINDS[request.path === "/jane" ? "bytes" : "one text"]();
+  }, LIMITS);
+  const paths = ["/jane", ...Array.from({ length: SLOW_CLIENTS }, (_, at) => `/${at}`)];
+  const sockets: TLSSocket[] = [];
+  for (const [at, path] of paths.entries()) {
+    const socket = await openTls(port, `127.0.0.${at + 2}`);
+    sockets.push(socket);
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`);
+    await once(socket, "readable");
+  }
+  const lengths = await Promise.all(sockets.map(async (socket) => (await readAll(socket)).length));
+  expect(lengths[0]).toBeGreaterThan(ANSWER_BYTES);
+  expect(lengths[1]).toBeLessThan(ANSWER_BYTES);
+});
 
 describe.each(Object.keys(KINDS) as (keyof typeof KINDS)[])("clients that do not read %s", (kind) => {
   const serve = async () => {

@@ -66,11 +66,13 @@ export async function http2(
 }
 
 /** A TLS connection for HTTP/1.1, to write anything on. */
-export const openTls = (port: number): Promise<TLSSocket> => openTlsFor("http/1.1", port);
+export const openTls = (port: number, from?: string): Promise<TLSSocket> => openTlsFor("http/1.1", port, from);
 
-/** The same for one protocol of ALPN. */
-export async function openTlsFor(protocol: string, port: number): Promise<TLSSocket> {
-  const socket = connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, ALPNProtocols: [protocol] });
+/** The same for one protocol of ALPN. `from`: an address of this machine. */
+export async function openTlsFor(protocol: string, port: number, from?: string): Promise<TLSSocket> {
+  const source = from === undefined ? {} : { localAddress: from };
+  const place = { host: "127.0.0.1", port, ...source };
+  const socket = connectTls({ ...place, rejectUnauthorized: false, ALPNProtocols: [protocol] });
   await once(socket, "secureConnect");
   return socket;
 }
