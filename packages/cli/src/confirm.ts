@@ -20,8 +20,8 @@ export async function confirm(
   const answer = await readAnswer(async () => {
     stderr.write(`${plainText(typeof question === "string" ? question : await question())} [y/N] `);
   });
-  if (answer === undefined) throw new UsageError("nothing was revoked: add --yes where there is no terminal to ask on");
-  if (!/^y(es)?$/i.test(answer)) throw new UsageError("nothing was revoked");
+  if (answer === undefined) throw new UsageError("nothing was changed: add --yes where there is no terminal to ask on");
+  if (!/^y(es)?$/i.test(answer)) throw new UsageError("nothing was changed");
 }
 
 /** `a`, `a and b`, `a, b and 3 more`. */

@@ -73,7 +73,7 @@ REVIEW`,
       /is approved: access until/,
       /^default +Active/m,
       /^yes$/m,
-      /is Revoked: revoked by carl/,
+      /is revoked: revoked by carl/,
       /^ops-1235 +Pending +ann/m,
       // Approved, and revoked.
       /(\/ops-1235 condition met\n[\s\S]*){2}/,

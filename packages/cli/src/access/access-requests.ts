@@ -31,5 +31,5 @@ export function stateText(object: KubeObject): string {
   const name = `access request ${metadata?.name ?? ""}`;
   if (phase === "Pending") return `${name} waits for approval (${approvalsText(asRequest(object))})`;
   if (phase === "Approved") return `${name} is approved: access until ${expirationTimestamp ?? ""}`;
-  return `${name} is ${phase}${message === "" ? "" : `: ${message}`}`;
+  return `${name} is ${phase.toLowerCase()}${message === "" ? "" : `: ${message}`}`;
 }

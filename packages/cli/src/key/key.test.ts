@@ -240,10 +240,10 @@ describe("postern key", () => {
     for (const typed of ["", "n", "yess"])
       expect(await runCommand(args, environment, undefined, typed)).toMatchObject({
         code: 1,
-        stderr: `${question}postern: nothing was revoked\n`,
+        stderr: `${question}postern: nothing was changed\n`,
       });
     expect((await runCommand(args, environment)).stderr).toBe(
-      "postern: nothing was revoked: add --yes where there is no terminal to ask on\n",
+      "postern: nothing was changed: add --yes where there is no terminal to ask on\n",
     );
     // A question may name the key that the command itself uses.
     const isAsking = (request: string): boolean => request.startsWith("GET ") || request === `POST ${base}/selves`;
@@ -274,7 +274,7 @@ describe("postern key", () => {
     expect(await asked("--all", "--user", "jane")).toContain(warning);
     answer({ status: { user: { name: "jane" }, accessKey: "key-c", credentials: [credential("a", [])] } });
     expect(await asked("--all")).toBe(
-      "Revoke all credentials of your own, and all that were created with them? [y/N] postern: nothing was revoked\n",
+      "Revoke all credentials of your own, and all that were created with them? [y/N] postern: nothing was changed\n",
     );
   });
 
@@ -286,6 +286,23 @@ describe("postern key", () => {
     answer({ metadata: {}, spec: { user: "jane" }, status: { accessKey: "mine" } });
     const { stderr } = await runCommand(["key", "revoke", ...names], environment, undefined, "n");
     expect(stderr).toContain(text);
+  });
+
+  it("asks before it disables the access key of the command itself, which another one has to enable again", async () => {
+    answer({ metadata: { name: "mine" }, status: { accessKey: "mine" } });
+    const disable = (...args: readonly string[]) =>
+      runCommand(["key", "disable", ...args], environment, undefined, "n");
+    const patches = () => server.requests.filter((request) => request.startsWith("PATCH"));
+    expect(await disable("a", "mine")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr:
+        "Disable the access key mine, which this command uses? It takes another one to enable it again. [y/N] postern: nothing was changed\n",
+    });
+    expect(patches()).toEqual([]);
+    expect((await disable("a")).code).toBe(0);
+    expect((await disable("mine", "--yes")).code).toBe(0);
+    expect(patches()).toEqual([`PATCH ${base}/ownedaccesskeys/a`, `PATCH ${base}/ownedaccesskeys/mine`]);
   });
 
   it("asks for no agreement to revoke a key that is not there", async () => {
@@ -323,9 +340,7 @@ describe("postern key", () => {
       if (name === "b") return sendJson(response, { metadata: { name } });
       sendJson(response, { kind: "Status", code: 404, reason: "NotFound", message: messageOf(name) }, 404);
     });
-    expect(
-      await runCommand(["key", verb, ...(verb === "revoke" ? ["--yes"] : []), "a", "b", "c"], environment),
-    ).toEqual({
+    expect(await runCommand(["key", verb, "--yes", "a", "b", "c"], environment)).toEqual({
       code: 1,
       stdout: `access key b ${verb.replace(/e$/, "")}ed\n`,
       stderr: `postern: ${messageOf("a")}\npostern: ${messageOf("c")}\n`,

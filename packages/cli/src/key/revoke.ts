@@ -18,8 +18,8 @@ const FORMATS: readonly OutputFormat[] = ["text", "json", "yaml", "name"];
 const NAMES = ["<name...>", "names of the keys"] as const;
 
 export const createKeyDisableCommand = (context: CommandContext): Command =>
-  createSwitchCommand(context, "disable").description(
-    "disable access keys, and all credentials created with them, until they are enabled again",
+  withYesOption(createSwitchCommand(context, "disable")).description(
+    "disable access keys, and all credentials created with them, until they are enabled again; asks first about the one that it uses itself",
   );
 
 export const createKeyEnableCommand = (context: CommandContext): Command =>
@@ -76,8 +76,13 @@ const warningAbout = (used: string | undefined, names: readonly string[]): strin
 
 const createSwitchCommand = (context: CommandContext, verb: "disable" | "enable"): Command =>
   withOutputOption(new Command(verb).argument(...NAMES), FORMATS).action(
-    (names: readonly string[], flags: ConnectionFlags & OutputFlags) =>
+    (names: readonly string[], flags: ConnectionFlags & OutputFlags & ConfirmFlags) =>
       withClient(flags, context, async (client, group) => {
+        const used = verb === "enable" || flags.yes === true ? undefined : await keyInUse(client, group);
+        if (used !== undefined && names.includes(used)) {
+          const question = `Disable the access key ${used}, which this command uses? It takes another one to enable it again.`;
+          await confirm(question, flags, context);
+        }
         await forEachKey(
           names,
           flags,
