@@ -39,7 +39,7 @@ it(`delivers every event of the log, in its order (TEST_SEED=${SEED})`, async ()
   let number = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const isLast = round === ROUNDS - 1;
-    // What fails while a server ends is sent by the next one.
+    // Events that are not delivered while a server ends are sent by the next one.
     failing = isLast ? 0 : random(3);
     const postern = await startPostern(dataDir, [
       "--audit-webhook-config-file",

@@ -62,6 +62,7 @@ export async function openTransport(
     onTlsHandshakeError: () => metrics.tlsHandshakeError(),
     onConnectionDropped: (reason) => metrics.connectionDropped(reason),
     onTakenBack: () => metrics.requestTakenBack(),
+    onUnreadCut: () => metrics.unreadResponseCut(),
     limits: transportLimitsOf(configuration, parts.memory),
     connectionShare: () => connectionShare(share),
     trustedProxies: trustedProxiesOf(configuration),

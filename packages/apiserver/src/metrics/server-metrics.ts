@@ -29,6 +29,8 @@ export type ServerMetrics = StageMetrics & {
   connectionDropped(reason: string): void;
   /** A client took a request back before its turn came. */
   requestTakenBack(): void;
+  /** Clients had left too much unread: one of them lost a response. */
+  unreadResponseCut(): void;
   /** A stream, timer, event or callback failed unexpectedly. */
   fault(component: string): void;
   /** Counts a line that the limit of the log dropped. */
@@ -70,6 +72,10 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     "apiserver_requests_taken_back_total",
     "Requests that clients cancelled before they were processed; not counted in other metrics, and not audited",
   );
+  const cut = counter(
+    "apiserver_unread_responses_cut_total",
+    "Responses that were cut because clients had left too many bytes unread",
+  );
   const faults = counter(
     "apiserver_unexpected_errors_total",
     "Errors of streams, timers, events and callbacks that were caught outside of request handlers, by part of the server",
@@ -90,6 +96,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     tlsHandshakeError: () => handshakeErrors.inc(),
     connectionDropped: (reason) => dropped.inc({ reason }),
     requestTakenBack: () => takenBack.inc(),
+    unreadResponseCut: () => cut.inc(),
     fault: (component) => faults.inc({ component }),
     logLineLeftOut: (level) => lines.inc({ level }),
     requests: createRequestCounters(registry),

@@ -41,4 +41,6 @@ export type HttpTransportOptions = {
   readonly onConnectionDropped?: (reason: DropReason) => void;
   /** A client took a request back before its turn came: nothing else is known of it, and nothing is recorded. */
   readonly onTakenBack?: () => void;
+  /** A response was cut, because clients had left too much unread. */
+  readonly onUnreadCut?: () => void;
 };

@@ -94,7 +94,7 @@ export class HttpTransport {
       handler,
       logger,
       faults: this.#faults,
-      unread: createUnreadAnswers(this.#limits.unreadAnswerBytes, clock),
+      unread: createUnreadAnswers(this.#limits.unreadAnswerBytes, clock, options.onUnreadCut),
       onPending: (exchange) => {
         this.#exchanges.add(exchange);
         exchange.onClose(() => this.#exchanges.delete(exchange));

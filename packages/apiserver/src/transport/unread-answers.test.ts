@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { jsonResponse } from "./api-response.ts";
 import { serveHandler, streamResponse } from "./testing/serve-handler.ts";
 import { http1, openHttp2, openTls, readAll } from "./testing/test-clients.ts";
@@ -11,10 +11,11 @@ describe("unread answers", () => {
   function setup(limit = 100) {
     let now = 0;
     const cut: string[] = [];
-    const unread = createUnreadAnswers(limit, { elapsed: () => now });
+    const onCut = vi.fn();
+    const unread = createUnreadAnswers(limit, { elapsed: () => now }, onCut);
     const hold = (client: string, bytes: number, name: string, isKnown = true) =>
       unread.hold({ client, isKnown }, bytes, () => void cut.push(name));
-    return { unread, hold, cut, pass: (ms: number) => (now += ms) };
+    return { unread, hold, cut, onCut, pass: (ms: number) => (now += ms) };
   }
 
   it("end with the oldest of the client that has the most", () => {
@@ -28,7 +29,7 @@ describe("unread answers", () => {
   });
 
   it("may be read for a second, as long as they are not twice the limit", () => {
-    const { unread, hold, cut, pass } = setup();
+    const { unread, hold, cut, onCut, pass } = setup();
     for (const name of ["1", "2", "3", "4"]) hold("greedy", 50, name);
     expect([cut, unread.bytes]).toEqual([[], 200]);
     hold("jane", 10, "jane");
@@ -36,6 +37,7 @@ describe("unread answers", () => {
     pass(1_000);
     hold("jane", 10, "jane");
     expect([cut, unread.bytes]).toEqual([["1", "2", "3"], 70]);
+    expect(onCut).toHaveBeenCalledTimes(3);
   });
 
   it("of strangers count together, whatever their addresses, and end before those of a user who has less", () => {

@@ -21,7 +21,12 @@ type Held = { readonly client: Client; readonly bytes: number; readonly since: n
 type Client = { readonly name: string; readonly group: Group; readonly answers: Set<Held>; bytes: number };
 type Group = { readonly clients: Map<string, Client>; bytes: number };
 
-export function createUnreadAnswers(limitBytes: number, clock: Pick<Clock, "elapsed">): UnreadAnswers {
+/** `onCut` counts the answers that are cut. */
+export function createUnreadAnswers(
+  limitBytes: number,
+  clock: Pick<Clock, "elapsed">,
+  onCut: () => void = () => undefined,
+): UnreadAnswers {
   const users: Group = { clients: new Map(), bytes: 0 };
   const strangers: Group = { clients: new Map(), bytes: 0 };
   const total = (): number => users.bytes + strangers.bytes;
@@ -54,6 +59,7 @@ export function createUnreadAnswers(limitBytes: number, clock: Pick<Clock, "elap
       if (oldest === undefined || total() === oldest.bytes) return;
       if (total() <= 2 * limitBytes && clock.elapsed() - oldest.since < PATIENCE_MS) return;
       release(oldest);
+      onCut();
       oldest.cut();
     }
   }
