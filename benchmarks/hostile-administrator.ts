@@ -38,7 +38,7 @@ if (cgroup === undefined) console.log("no cgroup can be made here: resident memo
 await using tenants = await startTenants({
   objects: 0,
   flags: cgroup === undefined ? ["--memory-limit-mib", String(limit)] : [],
-  env: { POSTERN_LOG_LEVEL: "warn", MALLOC_ARENA_MAX: "2" },
+  env: { POSTERN_LOG_LEVEL: "warn", MALLOC_ARENA_MAX: "2", MALLOC_MMAP_THRESHOLD_: "131072" },
   run: cgroup?.run,
 });
 const { send, target } = tenants;
