@@ -76,6 +76,19 @@ afterAll(async () => {
 });
 
 describe("the test of an identity provider", () => {
+  it("names the Secret that has no client secret, and does not claim that the provider answers", async () => {
+    const clientSecretRef = { secretNamespace: "p-default", secretName: "idp", key: "absent" };
+    await define("no-secret", { ...place(issuer), clientSecretRef });
+    const message = 'the Secret p-default/idp does not exist, or has no value at the key "absent"';
+    expect((await test("no-secret")).checks).toEqual([
+      expect.objectContaining({ type: "Enabled", status: "True" }),
+      expect.objectContaining({ type: "Client", status: "False", field: "spec.clientSecretRef", message }),
+    ]);
+    await expect
+      .poll(async () => (await platform.send({ path: "identityproviders/no-secret" })).body.status?.conditions)
+      .toContainEqual(expect.objectContaining({ type: "Ready", reason: "NoClientCredential", message }));
+  });
+
   it("says what a certified provider says of itself", async () => {
     const { accepted, provider, identity, checks } = await test("certified");
     expect([accepted, identity], JSON.stringify(checks)).toEqual([true, undefined]);

@@ -112,7 +112,10 @@ export type ResolvedContext = {
 /** Resolves a context; by default the current one. A context without a user is anonymous. */
 export function resolveContext(config: Kubeconfig, contextName?: string): ResolvedContext {
   const name = contextName ?? config.currentContext;
-  if (name === "") throw new KubeconfigError("the kubeconfig has no current context: name one with --context");
+  if (name === "")
+    throw new KubeconfigError(
+      "the kubeconfig has no current context: set its current-context, or name one with --context",
+    );
   const context = config.contexts.get(name);
   if (context === undefined) throw new KubeconfigError(`the kubeconfig has no context ${JSON.stringify(name)}`);
   const cluster = config.clusters.get(context.cluster);

@@ -31,6 +31,7 @@ import {
   answeredBy,
   ClientRefusedError,
   faultFrom,
+  NoClientSecretError,
   ProviderClockError,
   ProviderError,
   ProviderRefusal,
@@ -253,7 +254,8 @@ export function createProviderClient({
         const configuration = await inTime(provider, () => configurationOf(provider));
         tokenEndpoint = configuration.serverMetadata().token_endpoint;
       } catch (error) {
-        return { reason: "DiscoveryFailed", message: error instanceof Error ? error.message : String(error) };
+        const reason = error instanceof NoClientSecretError ? "NoClientCredential" : "DiscoveryFailed";
+        return { reason, message: error instanceof Error ? error.message : String(error) };
       }
       try {
         if (usesAssertion(provider.spec)) await assertions.assertionFor(provider, tokenEndpoint ?? "");
@@ -278,6 +280,8 @@ function clientSecretOf(
   // Files and editors often add an invisible line break at the end.
   const secret = secretAt(secretNamespace, secretName, key)?.trim();
   if (secret === undefined || secret === "")
-    throw new ProviderError(`the Secret ${secretNamespace}/${secretName} has no ${key}`);
+    throw new NoClientSecretError(
+      `the Secret ${secretNamespace}/${secretName} does not exist, or has no value at the key ${JSON.stringify(key)}`,
+    );
   return secret;
 }

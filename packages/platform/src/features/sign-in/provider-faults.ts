@@ -24,6 +24,11 @@ export class ClientRefusedError extends ProviderError {
   override readonly name = "ClientRefusedError";
 }
 
+/** The Secret of the provider has no client secret, so that the provider was not asked. */
+export class NoClientSecretError extends ProviderError {
+  override readonly name = "NoClientSecretError";
+}
+
 /** The ID token is not valid at this time: an administrator must set the clocks, and retrying does not help. */
 export class ProviderClockError extends ProviderError {
   override readonly name = "ProviderClockError";

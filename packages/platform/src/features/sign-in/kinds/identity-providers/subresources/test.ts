@@ -95,6 +95,9 @@ async function describeProvider(
     "the provider is enabled",
   );
   const fault = await client.faultOf(provider);
+  // The provider was not asked.
+  if (fault?.reason === "NoClientCredential" && provider.spec.clientSecretRef !== undefined)
+    return { checks: [enabled, check("Client", "spec.clientSecretRef", fault.message, "")] };
   const isFound = fault?.reason !== "DiscoveryFailed";
   const discovery = check("Discovery", "spec.issuer", isFound ? undefined : fault.message, "the provider answers");
   if (!isFound) return { checks: [enabled, discovery] };
