@@ -76,3 +76,17 @@ describe("the writer of an identity provider", () => {
     expect(await write("b", { clientSecretRef })).toBe(403);
   });
 });
+
+it("warns of required authentication that requires nothing, such as a list that a template left empty", async () => {
+  await using platform: RunningPlatform = await startPlatform();
+  const warned = async (name: string, requiredAuthentication: object) =>
+    (
+      await platform.send({
+        path: "identityproviders",
+        body: { metadata: { name }, spec: { ...good, requiredAuthentication } },
+      })
+    ).warnings.join();
+  expect(await warned("a", { acrValues: [] })).toContain("set acrValues or maxAge");
+  expect(await warned("b", { acrValues: ["mfa"] })).toBe("");
+  expect(await warned("c", { maxAge: 60 })).toBe("");
+});

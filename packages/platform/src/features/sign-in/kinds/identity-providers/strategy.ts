@@ -21,17 +21,26 @@ export function identityProviderStrategy(names: PlatformNames, authorizer: Autho
     allowUnconditionalUpdate: true,
     async prepareForCreate(provider, context) {
       await checkWriter(provider, context);
+      warnOfNothingRequired(provider, context);
       const { status: _, ...rest } = provider;
       // The rest keeps the members that make it an object of this kind.
       return rest as IdentityProvider;
     },
     async prepareForUpdate(provider, old, context) {
       if (termsOfProvider(provider.spec) !== termsOfProvider(old.spec)) await checkWriter(provider, context);
+      warnOfNothingRequired(provider, context);
       return provider;
     },
     validate: validateIdentityProvider,
     validateUpdate: validateIdentityProvider,
   };
+}
+
+/** Such as a list that a template left empty. */
+function warnOfNothingRequired({ spec: { requiredAuthentication } }: IdentityProvider, context: RequestContext): void {
+  const { acrValues = [], maxAge } = requiredAuthentication ?? {};
+  if (requiredAuthentication !== undefined && acrValues.length === 0 && maxAge === undefined)
+    context.warnings.add("spec.requiredAuthentication: requires nothing; set acrValues or maxAge");
 }
 
 async function writerError(
