@@ -162,7 +162,18 @@ async function connect({ platform }: Company): Promise<void> {
   });
   await platform.create("namespaces/p-shop-00/kubeconfiggenerators", {
     metadata: { name: "fleet" },
-    spec: { displayName: "Argo CD fleet", selector: {}, secretRef: { name: "fleet" } },
+    spec: {
+      displayName: "Argo CD fleet",
+      selector: {},
+      format: "ArgoCD",
+      secretRef: { name: "fleet" },
+      argoCD: { project: "shop", namespaces: ["web", "orders"], clusterResources: true, shard: 2 },
+      secretTemplate: {
+        labels: { team: "shop" },
+        annotations: { "example.com/runbook": "https://wiki.example.com/runbooks/platform/argo-cd-clusters" },
+        copyLabels: ["env", "topology.kubernetes.io/region"],
+      },
+    },
   });
   await platform.create("clusters", {
     metadata: { name: SHOWN.host },
