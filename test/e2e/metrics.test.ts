@@ -62,7 +62,7 @@ describe("the metrics of access keys", () => {
   });
 
   it("count refusals by reason", async () => {
-    const value = await make("refused", { disabled: true });
+    const value = await make("key-refused", { disabled: true });
     const before = await scrape();
     await send("/apis/management.postern/v1/users", { key: value });
     await send("/apis/management.postern/v1/users", { key: randomBytes(24).toString("hex") });
@@ -101,7 +101,7 @@ describe("the metrics of access keys", () => {
 
   it("have no name in a label that a request chose", async () => {
     const text = await scrape();
-    expect(text.split("\n").filter((line) => /"(counted|refused|leaked|rotated)"/.test(line))).toEqual([]);
+    expect(text.split("\n").filter((line) => /"(counted|key-refused|leaked|rotated)"/.test(line))).toEqual([]);
   });
 });
 
