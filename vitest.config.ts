@@ -163,6 +163,8 @@ const LONG_PARALLEL = [
   "test/attacks/generator-replicas.test.ts",
   // Beside attacks/access-replicas and the unit tests of issued keys.
   "test/attacks/issued-elsewhere.test.ts",
+  // Beside the unit tests of the upstream proxy: one notice takes half a minute.
+  "test/attacks/outbound-proxy.test.ts",
   // Beside longest-turn, and the unit tests of budgets; by night with all kinds.
   "test/attacks/products.test.ts",
   // Beside missing-fields, malformed-bodies and open-streams.
