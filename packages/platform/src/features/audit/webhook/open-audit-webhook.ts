@@ -7,7 +7,6 @@ import { Gauge } from "@postern/apiserver/metrics/gauge";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Configuration } from "../../../foundation/config/configuration.ts";
-import { totalCounter } from "../../../foundation/metrics/counters.ts";
 import { readFileIfPresent, replacePrivateFile } from "../../../foundation/pki/private-file.ts";
 import { type AuditWebhook, type AuditWebhookMetrics, startAuditWebhook } from "./audit-webhook.ts";
 import { openEventReceiver } from "./event-receiver.ts";
@@ -63,11 +62,13 @@ function createMetrics({ registry }: Pick<ServerMetrics, "registry">): AuditWebh
     fromZero: true,
   });
   const series = { delivered: events.series({ result: "delivered" }), refused: events.series({ result: "refused" }) };
-  const gap = totalCounter(
-    registry,
-    "postern_audit_webhook_gaps_total",
-    "Times that files of the audit log were deleted before their events were delivered to the audit webhook",
-  );
+  const gaps = createSeriesCounter({
+    name: "postern_audit_webhook_gaps_total",
+    help: "Times that files of the audit log were deleted before their events were delivered to the audit webhook",
+    labelNames: [],
+    registers: [registry],
+    fromZero: true,
+  }).series({});
   let behind = (): number => 0;
   new Gauge({
     name: "postern_audit_webhook_behind_seconds",
@@ -79,7 +80,7 @@ function createMetrics({ registry }: Pick<ServerMetrics, "registry">): AuditWebh
   });
   return {
     events: (result, count) => series[result].inc(count),
-    gap,
+    gap: () => gaps.inc(),
     gaugeBehind(seconds) {
       behind = seconds;
     },
