@@ -254,8 +254,10 @@ export function createProviderClient({
         const configuration = await inTime(provider, () => configurationOf(provider));
         tokenEndpoint = configuration.serverMetadata().token_endpoint;
       } catch (error) {
-        const reason = error instanceof NoClientSecretError ? "NoClientCredential" : "DiscoveryFailed";
-        return { reason, message: error instanceof Error ? error.message : String(error) };
+        return {
+          reason: error instanceof NoClientSecretError ? "NoClientCredential" : "DiscoveryFailed",
+          message: error instanceof Error ? error.message : String(error),
+        };
       }
       try {
         if (usesAssertion(provider.spec)) await assertions.assertionFor(provider, tokenEndpoint ?? "");
