@@ -3,11 +3,11 @@
 import { readFile } from "node:fs/promises";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
+import { drainAnswer } from "../../foundation/http/drain-answer.ts";
 import type { AddressRules } from "../../foundation/upstream/address-rules.ts";
 import type { ResolveHost } from "../../foundation/upstream/resolve-host.ts";
 import { createUpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
 import type { UpstreamRequest } from "../../foundation/upstream/upstream-exchange.ts";
-import type { UpstreamResponse } from "../../foundation/upstream/upstream-response.ts";
 import { readWebhookSecrets, signatureHeaders } from "./webhook-signature.ts";
 
 export type NoticeWebhook = Disposable & {
@@ -37,9 +37,6 @@ const notDelivered = (error: unknown): NotDeliveredError =>
   new NotDeliveredError(error instanceof Error ? error.message.replace("the cluster", "the webhook") : "unknown", {
     cause: error,
   });
-
-/** This much of a response is read, so that the connection can be used again. */
-const MAX_ANSWER_BYTES = 64 << 10;
 
 /** Rejects with ConfigurationError where a file cannot be read, or holds no secret. */
 export async function createNoticeWebhook(deps: NoticeWebhookDeps): Promise<NoticeWebhook> {
@@ -95,7 +92,7 @@ export async function createNoticeWebhook(deps: NoticeWebhookDeps): Promise<Noti
         throw signal.aborted ? error : notDelivered(error);
       });
       const { statusCode } = response;
-      await drain(response);
+      await drainAnswer(response);
       // A redirect is not a receipt, and leads to an address that is not configured.
       if (statusCode < 200 || statusCode > 299) {
         throw new NotDeliveredError(`the webhook answered ${statusCode}`);
@@ -116,15 +113,4 @@ async function readAuthorities(caFile: string): Promise<string> {
   if (!text.includes("-----BEGIN CERTIFICATE-----"))
     throw new ConfigurationError(`--notice-webhook-ca-file ${caFile} contains no certificate`);
   return text;
-}
-
-/** The body of the answer changes nothing, nor does its end. */
-async function drain(response: UpstreamResponse): Promise<void> {
-  let size = 0;
-  try {
-    for await (const chunk of response) {
-      size += chunk.length;
-      if (size > MAX_ANSWER_BYTES) break;
-    }
-  } catch {}
 }

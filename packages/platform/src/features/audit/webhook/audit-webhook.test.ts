@@ -12,6 +12,7 @@ import { createTestCertificate } from "@postern/apiserver/transport/testing/test
 import { afterEach, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { loadConfiguration } from "../../../foundation/config/configuration.ts";
 import { type TemporaryDirectory, temporaryDirectory } from "../../../testing/temporary-directory.ts";
+import { recordedChange } from "../testing/recorded-change.ts";
 import type { AuditWebhook } from "./audit-webhook.ts";
 import { openAuditWebhook } from "./open-audit-webhook.ts";
 
@@ -143,7 +144,7 @@ async function open(
   });
   let isOpen = true;
   return {
-    write: (ids: readonly string[], text = "") => Promise.all(ids.map((id) => sink.write(event(id, text)))),
+    write: (ids: readonly string[], text = "") => Promise.all(ids.map((id) => sink.write(recordedChange(id, text)))),
     async [Symbol.asyncDispose]() {
       if (!isOpen) return;
       isOpen = false;
@@ -152,22 +153,6 @@ async function open(
     },
   };
 }
-
-const event = (auditID: string, text: string) => ({
-  kind: "Event" as const,
-  apiVersion: "audit.k8s.io/v1" as const,
-  level: "Metadata" as const,
-  auditID,
-  stage: "ResponseComplete" as const,
-  requestURI: `/${text}`,
-  verb: "create",
-  // Each has a share of the log for itself, so that none is left out.
-  user: { username: auditID },
-  annotations: { "authentication.kubernetes.io/credential-id": auditID },
-  responseStatus: { code: 201 },
-  requestReceivedTimestamp: "",
-  stageTimestamp: "",
-});
 
 const idsOf = (): readonly string[] => received.flatMap(({ ids }) => ids);
 const numbered = (from: number, to: number): readonly string[] =>
@@ -270,7 +255,7 @@ it("misses nothing after its first start, even if that is ended before it delive
 
 it("begins with what comes, and tells a file of positions that is damaged from none", async () => {
   await writeConfig();
-  await writeFile(log, `${JSON.stringify(event("before", ""))}\n`);
+  await writeFile(log, `${JSON.stringify(recordedChange("before", ""))}\n`);
   {
     await using server = await open();
     await server.write(["first"]);

@@ -7,6 +7,7 @@ import { type ProxyEnvironment, ProxyError } from "@postern/client/transport/htt
 import { createNodeTransport } from "@postern/client/transport/node";
 import type { Transport } from "@postern/client/transport/transport";
 import { ConfigurationError } from "../../../foundation/config/configuration-error.ts";
+import { drainAnswer } from "../../../foundation/http/drain-answer.ts";
 
 export type EventReceiver = AsyncDisposable & {
   /** Host and port, without the rest of its address, which may hold a credential. */
@@ -19,7 +20,6 @@ export type EventReceiver = AsyncDisposable & {
 
 /** As in kube-apiserver. */
 const TIMEOUT_MS = 30_000;
-const MOST_ANSWER_BYTES = 64 * 1024;
 
 /** Rejects with ConfigurationError where the file cannot be used. */
 export async function openEventReceiver(deps: {
@@ -51,7 +51,7 @@ export async function openEventReceiver(deps: {
           body,
           signal: AbortSignal.any([signal, late.signal]),
         });
-        await drain(answer);
+        await drainAnswer(answer);
         if (status >= 300) current = undefined;
         return status;
       } catch (error) {
@@ -67,17 +67,6 @@ export async function openEventReceiver(deps: {
       await current?.transport[Symbol.asyncDispose]();
     },
   };
-}
-
-/** So that the connection is used again. The status is the answer: a body that ends early, late or never changes nothing. */
-async function drain(body: AsyncIterable<Uint8Array>): Promise<void> {
-  let left = MOST_ANSWER_BYTES;
-  try {
-    for await (const { length } of body) {
-      left -= length;
-      if (left < 0) return;
-    }
-  } catch {}
 }
 
 type Target = Pick<EventReceiver, "host" | "isTokenWithheld"> & {

@@ -1,10 +1,10 @@
 import { appendFile, mkdtemp, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AuditEvent } from "@postern/apiserver/audit/audit-event";
 import { createFileAuditSink } from "@postern/apiserver/audit/file-audit-sink";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { recordedChange } from "../testing/recorded-change.ts";
 import { LogFollower, type LogPosition } from "./log-follower.ts";
 
 const BYTES = 4_096;
@@ -16,22 +16,6 @@ beforeEach(async () => {
   path = join(folder, "audit.log");
 });
 afterEach(() => rm(folder, { recursive: true }));
-
-const event = (auditID: string, text = ""): AuditEvent => ({
-  kind: "Event",
-  apiVersion: "audit.k8s.io/v1",
-  level: "Metadata",
-  auditID,
-  stage: "ResponseComplete",
-  requestURI: `/${text}`,
-  verb: "create",
-  // Each has a share of the file for itself, so that none is left out.
-  user: { username: auditID },
-  annotations: { "authentication.kubernetes.io/credential-id": auditID },
-  responseStatus: { code: 201 },
-  requestReceivedTimestamp: "",
-  stageTimestamp: "",
-});
 
 const idOf = (line: string): string => JSON.parse(line).auditID;
 
@@ -82,7 +66,7 @@ it("gives each line once and in order, whenever the log is renamed and the serve
           const writing = Array.from({ length: step.count }, () => {
             const id = `id-${written.length}`;
             written.push(id);
-            return sink.write(event(id, "x".repeat(step.size)));
+            return sink.write(recordedChange(id, "x".repeat(step.size)));
           });
           const { lines, next } = await follower.read(3, BYTES);
           read.push(...lines.map(idOf));
@@ -114,16 +98,16 @@ it("gives each line once and in order, whenever the log is renamed and the serve
 });
 
 it("begins at the end of a log that was there before", async () => {
-  await writeFile(path, `${JSON.stringify(event("old"))}\n`);
+  await writeFile(path, `${JSON.stringify(recordedChange("old"))}\n`);
   await using follower = await LogFollower.open(path);
-  await appendFile(path, `${JSON.stringify(event("new"))}\n`);
+  await appendFile(path, `${JSON.stringify(recordedChange("new"))}\n`);
   expect((await readAll(follower)).lines.map(idOf)).toEqual(["new"]);
 });
 
 it("waits for the rest of a line, and reads one that is longer than its piece", async () => {
   await writeFile(path, "");
   await using follower = await LogFollower.open(path);
-  const line = JSON.stringify(event("long", "y".repeat(5 * BYTES)));
+  const line = JSON.stringify(recordedChange("long", "y".repeat(5 * BYTES)));
   await appendFile(path, line.slice(0, 3 * BYTES));
   expect((await follower.read(10, BYTES)).lines).toEqual([]);
   await appendFile(path, `${line.slice(3 * BYTES)}\n`);
@@ -133,9 +117,9 @@ it("waits for the rest of a line, and reads one that is longer than its piece", 
 it("says that lines are missing where files were deleted before they were read, and goes on with the oldest", async () => {
   const sink = await createFileAuditSink({ path, maxBytes: 3_000, maxBackups: 2 });
   const follower = await LogFollower.open(path);
-  await sink.write(event("first"));
+  await sink.write(recordedChange("first"));
   const { next } = await follower.read(10, BYTES);
-  for (let number = 0; number < 200; number++) await sink.write(event(`id-${number}`));
+  for (let number = 0; number < 200; number++) await sink.write(recordedChange(`id-${number}`));
   await sink[Symbol.asyncDispose]();
 
   const open = await readAll(follower);
@@ -151,14 +135,14 @@ it("says that lines are missing where files were deleted before they were read, 
 });
 
 it("goes on where another program cut the log, or put it away", async () => {
-  await writeFile(path, `${JSON.stringify(event("a"))}\n`);
+  await writeFile(path, `${JSON.stringify(recordedChange("a"))}\n`);
   await using follower = await LogFollower.open(path, { file: "", offset: 0 });
   expect((await readAll(follower)).lines.map(idOf)).toEqual(["a"]);
   await truncate(path);
   expect((await readAll(follower)).lines).toEqual([]);
-  await appendFile(path, `${JSON.stringify(event("b"))}\n`);
+  await appendFile(path, `${JSON.stringify(recordedChange("b"))}\n`);
   expect((await readAll(follower)).lines.map(idOf)).toEqual(["b"]);
   await rename(path, join(folder, "elsewhere"));
-  await writeFile(path, `${JSON.stringify(event("c"))}\n`);
+  await writeFile(path, `${JSON.stringify(recordedChange("c"))}\n`);
   expect((await readAll(follower)).lines.map(idOf)).toEqual(["c"]);
 });
