@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
+import { scimCall } from "./testing/scim-call.ts";
 
 const GROUPS = 8;
 const MEMBERS = 5_000;
@@ -21,14 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.[Symbol.asyncDispose]());
 
-const scim = (method: string, path: string, body?: object) =>
-  platform.send({
-    method,
-    path: `/scim/v2/${path}`,
-    key,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    headers: { "content-type": "application/scim+json" },
-  });
+const scim = (method: string, path: string, body?: object) => scimCall(platform, key, method, path, body);
 
 const NAMES = Array.from({ length: MEMBERS }, (_, index) => `${"u".repeat(55)}-${index}`);
 

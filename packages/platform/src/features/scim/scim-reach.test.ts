@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
+import { scimCall } from "./testing/scim-call.ts";
 
 const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp";
@@ -32,14 +33,7 @@ const bind = (name: string, role: string, subject: object) =>
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
     subjects: [{ apiGroup: "rbac.authorization.k8s.io", ...subject }],
   });
-const scim = (method: string, path: string, body?: object) =>
-  platform.send({
-    method,
-    path: `/scim/v2/${path}`,
-    key,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    headers: { "content-type": "application/scim+json" },
-  });
+const scim = (method: string, path: string, body?: object) => scimCall(platform, key, method, path, body);
 const patch = (path: string, ...operations: readonly object[]) =>
   scim("PATCH", path, { schemas: [PATCH], Operations: operations });
 const user = async (name: string, as?: string) =>

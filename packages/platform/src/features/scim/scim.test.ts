@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
+import { scimCall } from "./testing/scim-call.ts";
 
 const USER = "urn:ietf:params:scim:schemas:core:2.0:User";
 const ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
@@ -30,14 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => platform?.[Symbol.asyncDispose]());
 
-const scim = (method: string, path: string, body?: object, as = key) =>
-  platform.send({
-    method,
-    path: `/scim/v2/${path}`,
-    key: as,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    headers: { "content-type": "application/scim+json" },
-  });
+const scim = (method: string, path: string, body?: object, as = key) => scimCall(platform, as, method, path, body);
 const filtered = (path: string, filter: string, more = ""): string =>
   `${path}?filter=${encodeURIComponent(filter)}${more}`;
 const patch = (path: string, ...operations: readonly object[]) =>

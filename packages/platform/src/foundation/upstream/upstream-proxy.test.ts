@@ -149,7 +149,7 @@ it("says that there is no proxy, and that it closed the connection", async () =>
 it.each<[string, (client: Socket) => void]>([
   ["the proxy is silent", () => undefined],
   ["the proxy connects, and the target is silent", (client) => void client.write("HTTP/1.1 200 OK\r\n\r\n")],
-  ["the answer of the proxy has no end", (client) => void client.write("HTTP/1.1 200 OK\r\nx: ")],
+  ["the proxy never ends its answer", (client) => void client.write("HTTP/1.1 200 OK\r\nx: ")],
 ])("gives up in time where %s, and leaves no connection", async (_, answer) => {
   const { clients, url } = await proxyTo(answer);
   await expect(reach(url, HOST, 200).send(get())).rejects.toMatchObject({

@@ -317,7 +317,7 @@ it("sends less at once to a receiver that has no time for more, or ends the conn
   await expect.poll(idsOf).toEqual(numbered(0, 30));
 });
 
-it("takes the status for the answer where the body has no end, or is cut", async () => {
+it("takes the status of an answer whose body never ends, or ends early", async () => {
   await writeConfig();
   const statuses = [413, 200];
   receiver.removeAllListeners("request");
