@@ -306,17 +306,22 @@ describe("conditions that cost too much (security book 51)", () => {
 
 describe("only failing clients are delayed (security book 26)", () => {
   test("by address and issuer", async () => {
-    const statuses: number[] = [];
-    const isHeldBack = (): boolean => statuses.length > 20 && statuses.slice(-20).every((status) => status === 429);
-    // Of several threads, each has a share of the limit, and gets the connections that the kernel draws for it.
-    while (!isHeldBack() && statuses.length < 200)
-      statuses.push((await exchange(forged({}), { rule: "main" }, "127.9.9.1")).status);
-    expect(isHeldBack()).toBe(true);
-    const held = await exchange(signed({}), { rule: "main" }, "127.9.9.1");
-    expect([held.status, Number(held.retryAfter)]).toEqual([429, expect.any(Number)]);
-    expect((await exchange(signed({}), { rule: "main" }, "127.9.9.2")).status).toBe(200);
-    // Another issuer's tokens from the same address are good.
-    expect((await exchange(await other.sign(githubClaims()), { rule: "others" }, "127.9.9.1")).status).toBe(200);
+    // They are held back for seconds: where failures come slower than that, more follow. Of several threads, each has a share of the limit, and gets the
+    // connections that the kernel draws for it.
+    let held: Awaited<ReturnType<typeof exchange>> | undefined;
+    for (let times = 0; times < 40 && held?.status !== 429; times++) {
+      await Promise.all(Array.from({ length: 20 }, () => exchange(forged({}), { rule: "main" }, "127.9.9.1")));
+      const [own, elsewhere, ofOthers] = await Promise.all([
+        exchange(signed({}), { rule: "main" }, "127.9.9.1"),
+        exchange(signed({}), { rule: "main" }, "127.9.9.2"),
+        // Another issuer's tokens from the same address are good.
+        exchange(await other.sign(githubClaims()), { rule: "others" }, "127.9.9.1"),
+      ]);
+      expect([elsewhere.status, ofOthers.status]).toEqual([200, 200]);
+      held = own;
+    }
+    expect(held?.status).toBe(429);
+    expect(Number(held?.retryAfter)).toBeGreaterThan(0);
   });
 });
 

@@ -3,9 +3,12 @@ import { type ClientHttp2Session, connect, constants } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { manualTime } from "../runtime/testing/manual-time.ts";
 import { jsonResponse } from "./api-response.ts";
 import { echo, serveHandler } from "./testing/serve-handler.ts";
 import { http1, http2, openHttp2, openTls, readAll } from "./testing/test-clients.ts";
+
+const PING_MS = 30_000;
 
 describe("bad input", () => {
   it.each([
@@ -269,13 +272,15 @@ describe("bad input", () => {
     ["answers nothing, as one that has lost its network", false],
   ])("ends the connection of a known client that %s, and of no other (security book 48)", async (_, isBroken) => {
     let known = 0;
+    const time = manualTime();
     const { port, transport } = await serveHandler(
       (request) => {
         request.know?.("good");
         known++;
         return jsonResponse(200, "");
       },
-      { pingMs: 20 },
+      { pingMs: PING_MS },
+      { scheduler: time.scheduler },
     );
     const other = openHttp2(port);
     onTestFinished(() => other.destroy());
@@ -290,8 +295,17 @@ describe("bad input", () => {
     socket.write(frame(1, 5, 1, [0x82, 0x84, 0x87, 0x41, 1, 0x61]));
     await expect.poll(() => known).toBe(2);
     if (isBroken) socket.write(Buffer.from([0, 0x4e, 0x20, 0, 0, 0, 0, 0, 1]));
+    // Two that one of them leaves unanswered, and the end.
+    for (let times = 0; times < 3; times++) {
+      const pinged = times < 2 ? once(other, "ping") : undefined;
+      time.advance(PING_MS);
+      await pinged;
+      // Answered after the ping was, on the same connection.
+      expect((await http2(other, { ":path": "/" })).status).toBe(200);
+    }
     await closed;
     expect((await http2(other, { ":path": "/" })).status).toBe(200);
+    other.destroy();
     await transport.close({ drainMs: 0 });
   });
 

@@ -16,7 +16,7 @@ export const serverCertificate = createTestCertificate();
 export async function serveHandler(
   handler: ApiHandler,
   limits: Partial<TransportLimits> = {},
-  told: Pick<HttpTransportOptions, "onTakenBack" | "trustedProxies" | "faults"> = {},
+  told: Partial<Pick<HttpTransportOptions, "onTakenBack" | "trustedProxies" | "faults" | "scheduler">> = {},
 ): Promise<{ readonly port: number; readonly transport: HttpTransport }> {
   const transport = createHttpTransport({
     tls: serverCertificate,
@@ -24,11 +24,11 @@ export async function serveHandler(
     port: 0,
     handler,
     limits,
-    ...told,
     clock: systemRuntime.clock,
     scheduler: systemRuntime.scheduler,
     random: systemRuntime.random,
     logger: silentLogger,
+    ...told,
   });
   const { port } = await transport.listen();
   onTestFinished(() => transport.close({ drainMs: 0 }));
