@@ -20,6 +20,8 @@ const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
 const CANARY = "canary-at-rest-b71f";
 const COUNT = 500;
 const WAIT = { timeout: 60_000, interval: 50 };
+/** Whose database file is read, copied and moved. */
+const SQLITE = ["--store", "sqlite"];
 
 type Ring = {
   readonly keys: readonly { readonly id: string; readonly isPrimary: boolean; readonly accessKeys: number }[];
@@ -35,15 +37,20 @@ async function connect(server: PosternProcess) {
   return { http, key, ring: async (): Promise<Ring> => (await http("/keyring", { key })).body };
 }
 
-async function createSecrets(http: HttpClient, key: string, count: number): Promise<void> {
+async function createSecret(http: HttpClient, key: string, name: string): Promise<void> {
   const data = { password: Buffer.from(CANARY).toString("base64") };
-  const create = async (at: number) => {
-    const body = { apiVersion: "v1", kind: "Secret", metadata: { name: `s${at}` }, data };
+  const body = { apiVersion: "v1", kind: "Secret", metadata: { name }, data };
+  await insist(async () => {
+    const { status, text } = await http(SECRETS, { key, body });
     // One that is sent again may have been done.
-    expect([201, 409]).toContain((await insist(() => http(SECRETS, { key, body }))).status);
-  };
+    expect([201, 409], text).toContain(status);
+  });
+}
+
+async function createSecrets(http: HttpClient, key: string, count: number): Promise<void> {
   for (let from = 0; from < count; from += 50) {
-    await Promise.all(Array.from({ length: Math.min(50, count - from) }, (_, at) => create(from + at)));
+    const names = Array.from({ length: Math.min(50, count - from) }, (_, at) => `s${from + at}`);
+    await Promise.all(names.map((name) => createSecret(http, key, name)));
   }
 }
 
@@ -127,7 +134,7 @@ type CutRotation = {
 
 /** Kills a server in the middle of a rotation; undefined where the machine was so busy that all was over by then. */
 async function cutRotation(dataDir: string, expect: ExpectStatic): Promise<CutRotation | undefined> {
-  await using server = await startPostern(dataDir);
+  await using server = await startPostern(dataDir, SQLITE);
   const connected = await connect(server);
   const { http, key, ring } = connected;
   await createSecrets(http, key, COUNT);
@@ -154,7 +161,7 @@ it.concurrent(`a killed rotation continues after the next start, and no access k
     cut = await cutRotation(join(directory.path, `data-${tried}`), expect);
   const { dataDir, before, unused, admin } = cut;
 
-  await using server = await startPostern(dataDir);
+  await using server = await startPostern(dataDir, SQLITE);
   const { http, key, ring } = await connect(server);
   expect(key).toBe(admin);
   await assertSecrets(http, key, COUNT);
@@ -183,7 +190,7 @@ it.concurrent("backups and copies of a store with a ring are whole; another serv
   const at = (...names: readonly string[]) => join(directory.path, ...names);
   let admin = "";
   {
-    await using server = await startPostern(at("data"));
+    await using server = await startPostern(at("data"), SQLITE);
     const { http, key } = await connect(server);
     admin = key;
     await createSecrets(http, key, 50);
@@ -204,7 +211,7 @@ it.concurrent("backups and copies of a store with a ring are whole; another serv
   const [from, to] = [at("data", "postern.db"), at("copied", "postern.db")];
   await succeed(postern("store", "copy", "--from", `sqlite:${from}`, "--to", `sqlite:${to}`));
   for (const name of ["restored", "copied"]) {
-    await using server = await startPostern(at(name));
+    await using server = await startPostern(at(name), SQLITE);
     const { http } = await connect(server);
     await assertSecrets(http, admin, 50);
     await server.stop();
@@ -220,7 +227,7 @@ it.concurrent("backups and copies of a store with a ring are whole; another serv
   // The right one, from a command, as a key management service would give it.
   const command = `cat ${at("data", "server.key")}`;
   await writeFile(at("wrong", "config.yaml"), `serverKeyCommand: ${JSON.stringify(command)}\n`);
-  await using server = await startPostern(at("wrong"), ["--config", at("wrong", "config.yaml")]);
+  await using server = await startPostern(at("wrong"), [...SQLITE, "--config", at("wrong", "config.yaml")]);
   await assertSecrets((await connect(server)).http, admin, 50);
 });
 
@@ -246,8 +253,7 @@ it.concurrent("two servers on etcd share the ring: each decrypts at once what th
     const [here, there] = round % 2 === 0 ? [onA, onB] : [onB, onA];
     await rotate(here);
     const name = `s${round}`;
-    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name }, data };
-    expect([201, 409]).toContain((await insist(() => here.http(SECRETS, { key, body: secret }))).status);
+    await createSecret(here.http, key, name);
     expect((await there.http(`${SECRETS}/${name}`, { key })).body.data).toEqual(data);
     const made = await createKey(here.http, key, `k${round}`);
     expect((await there.http("/apis", { key: made })).status).toBe(200);
