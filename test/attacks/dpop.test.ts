@@ -19,9 +19,18 @@ import {
   randomDPoPKeyPair,
 } from "openid-client";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { startServerProcess } from "../crash/testing/server-process.ts";
 import { adminKey, agentClient, type HttpClient, type HttpRequest, httpClient } from "../e2e/testing/http-client.ts";
 import { type OwnServer, startOwnServer } from "../e2e/testing/own-server.ts";
-import { ENTRY, NODE, type PosternProcess, startPostern, succeed, tool } from "../e2e/testing/postern-process.ts";
+import {
+  ENTRY,
+  NODE,
+  type PosternProcess,
+  startPostern,
+  succeed,
+  temporaryDirectory,
+  tool,
+} from "../e2e/testing/postern-process.ts";
 import { startTwoOnEtcd } from "../e2e/testing/two-on-etcd.ts";
 
 const API = "/apis/management.postern/v1";
@@ -515,31 +524,55 @@ describe("an access key that is bound to a key pair", () => {
   });
 });
 
+type Shown = { readonly key: string; readonly pair: Pair; readonly url: string };
+
+/** For GET of the projects. */
+const proofFor = ({ key, pair, url }: Shown, nonce?: string): string =>
+  signed(
+    { typ: "dpop+jwt", alg: "ES256", jwk: pair.jwk },
+    {
+      ...{ jti: randomUUID(), htm: "GET", htu: url + PROJECTS, iat: Math.floor(Date.now() / 1000) },
+      ...{ ath: hashOf(key), ...(nonce === undefined ? {} : { nonce }) },
+    },
+    pair.privateKey,
+  );
+const show = (ask: HttpClient, { key }: Shown, dpop: string) =>
+  ask(PROJECTS, { headers: { authorization: `DPoP ${key}`, dpop } });
+const nonceFrom = async (ask: HttpClient, shown: Shown): Promise<string> =>
+  String((await show(ask, shown, proofFor(shown))).headers["dpop-nonce"]);
+
+async function shownAt({ url }: Pick<PosternProcess, "url">, ask: HttpClient, admin: string): Promise<Shown> {
+  const pair = await newPair();
+  const spec = { user: "admin", confirmation: { jwkThumbprint: pair.thumbprint } };
+  const made = await ask(KEYS, { key: admin, body: { metadata: { name: "bound" }, spec } });
+  return { key: made.body.spec.key, pair, url };
+}
+
+it("a proof that a server took is of no use when the server has started again", async () => {
+  await using directory = await temporaryDirectory();
+  await using server = await startServerProcess(directory.path, ["--store", "sqlite"]);
+  const ask = await httpClient(server);
+  const shown = await shownAt(server, ask, server.adminKey ?? "");
+  const proof = proofFor(shown, await nonceFrom(ask, shown));
+  expect((await show(ask, shown, proof)).status).toBe(200);
+  await server.kill();
+  await server.restart();
+  const again = await show(ask, shown, proof);
+  expect([again.status, again.headers["www-authenticate"]]).toEqual([401, expect.stringContaining("use_dpop_nonce")]);
+  const nonce = String(again.headers["dpop-nonce"]);
+  expect((await show(ask, shown, proofFor(shown, nonce))).status).toBe(200);
+});
+
 describe.skipIf(whyNoEtcd() !== undefined)("two servers on one etcd", () => {
   it("take the nonces of each other, and a proof once each", async () => {
     await using two = await startTwoOnEtcd(startPostern, ["--failed-logins-per-minute", "0"]);
     const [near, far] = two.servers;
-    const admin = await adminKey(near);
     const [askNear, askFar] = [await httpClient(near), await httpClient(far)];
-    const pair = await newPair();
-    const spec = { user: "admin", confirmation: { jwkThumbprint: pair.thumbprint } };
-    const { key } = (await askNear(KEYS, { key: admin, body: { metadata: { name: "bound" }, spec } })).body.spec;
-    const proofFor = (url: string, nonce?: string): string =>
-      signed(
-        { typ: "dpop+jwt", alg: "ES256", jwk: pair.jwk },
-        {
-          ...{ jti: randomUUID(), htm: "GET", htu: url + PROJECTS, iat: Math.floor(Date.now() / 1000) },
-          ...{ ath: hashOf(key), ...(nonce === undefined ? {} : { nonce }) },
-        },
-        pair.privateKey,
-      );
-    const send = (ask: HttpClient, proof: string) =>
-      ask(PROJECTS, { headers: { authorization: `DPoP ${key}`, dpop: proof } });
-    const nonce = String((await send(askNear, proofFor(near.url))).headers["dpop-nonce"]);
+    const shown = await shownAt(near, askNear, await adminKey(near));
     // Each server knows the other one by the names that both certificates have.
-    const proof = proofFor(near.url, nonce);
+    const proof = proofFor(shown, await nonceFrom(askNear, shown));
     const seen = [];
-    for (const ask of [askNear, askNear, askFar, askFar]) seen.push((await send(ask, proof)).status);
+    for (const ask of [askNear, askNear, askFar, askFar]) seen.push((await show(ask, shown, proof)).status);
     expect(seen).toEqual([200, 401, 200, 401]);
   });
 });

@@ -1,10 +1,17 @@
+import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { expect, it } from "vitest";
 import { createFixedKeyRing } from "../../../foundation/encryption/key-ring.ts";
 import { createProofNonces, PERIOD_MS } from "./proof-nonces.ts";
 
-const at = (now: number, secret = 1) =>
-  createProofNonces(createFixedKeyRing(new Uint8Array(32).fill(secret)), { now: () => now });
 const NOW = 1_000 * PERIOD_MS;
+
+/** A server that runs since long before. */
+function at(now: number, secret = 1) {
+  const time = manualTime(now - 1e9);
+  const nonces = createProofNonces(createFixedKeyRing(new Uint8Array(32).fill(secret)), time.clock);
+  time.advance(1e9);
+  return { ...time, ...nonces };
+}
 
 it("is accepted by every server with the same key, in its period and in the next, and where a clock is behind", () => {
   const nonce = at(NOW).current();
@@ -14,9 +21,20 @@ it("is accepted by every server with the same key, in its period and in the next
   expect(at(NOW, 2).periodOf(nonce)).toBeUndefined();
 });
 
+it("is not accepted by a server that has started since, whose own one is, also when its clock is set", () => {
+  const before = at(NOW).current();
+  const time = manualTime(NOW + 1);
+  const again = createProofNonces(createFixedKeyRing(new Uint8Array(32).fill(1)), time.clock);
+  const own = again.current();
+  expect([again.periodOf(before), again.periodOf(own)]).toEqual([undefined, 1_000]);
+  expect(at(NOW).periodOf(own)).toBe(1_000);
+  time.setTimeOfDay(NOW - 3_600_000);
+  expect([again.periodOf(own), again.periodOf(again.current())]).toEqual([undefined, expect.any(Number)]);
+});
+
 it.each<readonly [what: string, nonce: (good: string) => string]>([
   ["nothing", () => ""],
-  ["another period", (good) => good.replace(/\.[^.]+\./, ".ru.")],
+  ["another time", (good) => good.replace(/\.[^.]+\./, ".ru.")],
   ["another signature", (good) => good.slice(0, -1) + (good.endsWith("A") ? "Q" : "A")],
   ["more behind it", (good) => `${good}A`],
   ["the id of no key", (good) => good.replace(/^[^.]+/, "00000000")],

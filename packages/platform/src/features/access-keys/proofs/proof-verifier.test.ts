@@ -1,4 +1,5 @@
 import { isApiError } from "@postern/apimachinery/meta/api-error";
+import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { expect, it } from "vitest";
 import { createFixedKeyRing } from "../../../foundation/encryption/key-ring.ts";
@@ -15,7 +16,7 @@ async function challengeTo(htu: string, own: string): Promise<string> {
     .sign(privateKey);
   const proofs = createProofVerifier({
     keyRing: createFixedKeyRing(new Uint8Array(32)),
-    clock: { now: () => Date.now() },
+    clock: systemRuntime.clock,
     addresses: { url: () => own, isOwnName: () => false },
     used: createUsedProofs(),
   });

@@ -53,7 +53,7 @@ export function createProofVerifier({
   used,
 }: {
   readonly keyRing: KeyRing;
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Clock;
   readonly addresses: OwnAddresses;
   readonly used: UsedProofs;
 }): ProofVerifier {
