@@ -83,6 +83,7 @@ const LONG = [
   "test/crash/revocation-many.test.ts",
   "test/crash/revocation-time.test.ts",
   "test/crash/revocation.test.ts",
+  "test/crash/single-use.test.ts",
   "test/crash/stalled-front.test.ts",
   "test/e2e/console-directory.test.ts",
   "test/e2e/console-figures.test.ts",

@@ -129,8 +129,8 @@ export const NIGHTLY_RUNS: readonly Run[] = [
   {
     name: "threads that serve requests and end at random",
     project: "long",
-    paths: ["test/crash/ended-fronts.test.ts", "test/crash/ended-together.test.ts"],
-    environment: { CRASH_HTTP_OPERATIONS: 20_000, REVOCATIONS: 30, ENDS_SECONDS: 300 },
+    paths: ["test/crash/ended-fronts.test.ts", "test/crash/ended-together.test.ts", "test/crash/single-use.test.ts"],
+    environment: { CRASH_HTTP_OPERATIONS: 20_000, REVOCATIONS: 30, ENDS_SECONDS: 300, SINGLE_USE_ROUNDS: 60 },
     node: 24,
   },
   {

@@ -56,6 +56,7 @@ export const browserOf =
           }
           let text = "";
           response.on("data", (part) => (text += part));
+          response.on("error", reject);
           response.on("end", () => {
             const { statusCode: status = 0, headers: answered } = response;
             resolve({ status, location: answered.location ?? "", text, headers: answered, cookies: kept });

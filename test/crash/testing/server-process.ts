@@ -14,6 +14,8 @@ export type ServerProcess = AsyncDisposable & {
   /** SIGSTOP keeps its connections open, and what is sent to it waits. */
   pause(): void;
   resume(): void;
+  /** Of a server with ENDED_THREADS: one of its threads ends. */
+  endThread(): void;
   /** kill -9. */
   kill(): Promise<void>;
   /** Again, at the same address and with the data that it had; resolves when it is ready. */
@@ -40,6 +42,7 @@ export async function startServerProcess(
     adminKey: /token: (\S+)/.exec(kubeConfig)?.[1],
     pause: () => void process.kill(server.pid, "SIGSTOP"),
     resume: () => void process.kill(server.pid, "SIGCONT"),
+    endThread: () => void process.kill(server.pid, "SIGUSR2"),
     async kill() {
       await server.stop("SIGKILL");
     },
