@@ -6,7 +6,7 @@ import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { decodeProtobufObject } from "@postern/apimachinery/protobuf/protobuf-object";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
-import type { ApiResponse } from "../transport/api-response.ts";
+import { type ApiResponse, lengthOfBody } from "../transport/api-response.ts";
 import type { AuditEvent } from "./audit-event.ts";
 
 /** Gives the part of a body that is written; undefined for a body that is not kept at all. */
@@ -26,8 +26,8 @@ export type ResponseDocument = { readonly value?: JsonValue; readonly isTooLarge
 
 /** The document of a finished response, unless it is larger than `maxBytes`, or too long to be read as YAML. */
 export function responseDocument({ headers, body }: ApiResponse, maxBytes: number): ResponseDocument {
-  if (body.type !== "bytes" || body.bytes.length === 0) return { isTooLarge: false };
-  if (body.bytes.length > maxBytes) return { isTooLarge: true };
+  if (body.type !== "bytes" || lengthOfBody(body) === 0) return { isTooLarge: false };
+  if (lengthOfBody(body) > maxBytes) return { isTooLarge: true };
   const mediaType = String(headers["content-type"] ?? "");
   try {
     const bytes =

@@ -83,6 +83,23 @@ describe.each(reading)("an entry %s", (_, read) => {
     expect(target.toString()).toBe(`-${shown(objects[0]!, 10)}-`);
   });
 
+  test("lies in pieces, which are no copies of it, and stay when it moves", () => {
+    for (const object of [kept[0]!, kept[0]!.atRevision(0)]) {
+      for (const form of [object, object.item]) {
+        const target = Buffer.alloc(form.byteLength);
+        form.writeTo(target, 0);
+        const pieces = form.pieces();
+        expect(Buffer.concat(pieces).toString()).toBe(target.toString());
+        expect(pieces.at(-1)!.buffer).toBe(object.memory.buffer);
+      }
+    }
+    const [object] = read(pageOf(encodeStoredValue(objects[0]!)));
+    const text = textOf(object!);
+    const pieces = object!.pieces();
+    object!.moveTo(Buffer.alloc(1_000), 7);
+    expect([Buffer.concat(pieces).toString(), Buffer.concat(object!.pieces()).toString()]).toEqual([text, text]);
+  });
+
   test("is shown otherwise without losing what is sealed", () => {
     const [, object] = kept;
     const head = Buffer.from('{"apiVersion":"v2","kind":"Ship"');

@@ -18,6 +18,7 @@ const MEMBER_START = Buffer.from('"resourceVersion":"');
 const MEMBER_END = Buffer.from('",');
 const ZERO = 0x30;
 const OPENING_BRACE = 0x7b;
+const OPENING = Buffer.of(OPENING_BRACE);
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const FIRST_BEYOND_ASCII = 0x80;
@@ -181,8 +182,16 @@ export class CachedObject {
     return at + end - start + length;
   }
 
+  /** `bytes`, from where they lie: no copy of a large object is made for each of its readers. */
+  pieces(): readonly Uint8Array[] {
+    const [start, end] = [this.#start, this.#end];
+    this.#head ??= behindMetadata(this.#memory, start, end) - start;
+    const metadata = start + this.#head;
+    return [this.#memory.subarray(start, metadata), memberOf(this.revision), this.#memory.subarray(metadata, end)];
+  }
+
   /** The object as an item of a list whose kind says what its items are: without its apiVersion and kind. */
-  get item(): { readonly byteLength: number; writeTo(target: Buffer, at: number): number } {
+  get item(): Pick<CachedObject, "byteLength" | "writeTo" | "pieces"> {
     const [memory, start, end, length] = [this.#memory, this.#start, this.#end, memberLength(this.revision)];
     this.#head ??= behindMetadata(memory, start, end) - start;
     const metadata = start + this.#head;
@@ -195,6 +204,12 @@ export class CachedObject {
         if (length > 0) writeMember(this.revision, target, member, length);
         return member + length + memory.copy(target, member + length, metadata, end);
       },
+      pieces: () => [
+        OPENING,
+        memory.subarray(first, metadata),
+        memberOf(this.revision),
+        memory.subarray(metadata, end),
+      ],
     };
   }
 
@@ -341,6 +356,12 @@ function memberLength(revision: Revision): number {
   let digits = 1;
   for (let rest = revision; rest >= 10; rest /= 10) digits++;
   return MEMBER_START.length + digits + MEMBER_END.length;
+}
+
+function memberOf(revision: Revision): Uint8Array {
+  const member = Buffer.allocUnsafe(memberLength(revision));
+  if (member.length > 0) writeMember(revision, member, 0, member.length);
+  return member;
 }
 
 /** Byte by byte: making a text of it, and writing that, takes longer. */

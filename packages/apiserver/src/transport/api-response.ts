@@ -47,8 +47,19 @@ export class JoinedBody {
   }
 
   get bytes(): Uint8Array {
-    this.#bytes ??= Buffer.concat(this.parts, this.length);
+    this.#bytes ??= this.copy();
     return this.#bytes;
+  }
+
+  /** With a buffer of its own. */
+  copy(): Uint8Array<ArrayBuffer> {
+    const bytes = new Uint8Array(this.length);
+    let at = 0;
+    for (const part of this.parts) {
+      bytes.set(part, at);
+      at += part.length;
+    }
+    return bytes;
   }
 }
 

@@ -13,6 +13,7 @@ import { readByStream } from "./node-internals.ts";
 import { discardBody } from "./read-body.ts";
 import { withRepeatedHeaders } from "./repeated-headers.ts";
 import { LONG_ANSWER_BYTES } from "./unread-answers.ts";
+import { PART_BYTES, writeInParts } from "./write-in-parts.ts";
 
 /** When the server is stopping, every connection closes behind its current response. */
 export type Http1Options = ApiRequestOptions & { readonly answers: ShortAnswers };
@@ -101,10 +102,11 @@ class Http1Exchange implements Exchange {
       return;
     }
     // Closing with data unread makes the operating system reset the connection, which can take the response with it.
-    if (bytes !== undefined) response.write(asBytes(bytes));
+    const written = new Promise<void>((resolve) => writeInParts(response, piecesOf(bytes), resolve));
     const { limits, scheduler, bodyThrottle: throttle } = this.#options;
     const options = { stallTimeoutMs: limits.bodyStallTimeoutMs, scheduler, throttle };
-    void discardBody(this.#request, limits.maxUnreadBodyBytes, options).then(() => response.end());
+    const discarded = discardBody(this.#request, limits.maxUnreadBodyBytes, options);
+    void Promise.all([written, discarded]).then(() => response.end());
   }
 
   begin(status: number, headers: ResponseHeaders): ServerResponse {
@@ -226,18 +228,24 @@ const MAX_COPIED = 16 * 1024;
 /** Head and body in one write, where that is short: each character of this text is a byte, as those of the headers are. */
 function endWith(response: ServerResponse, bytes: SentBytes | undefined): void {
   if (bytes instanceof JoinedBody && bytes.length > MAX_COPIED) {
-    response.cork();
-    for (const part of bytes.parts) response.write(part);
-    response.end();
-    response.uncork();
+    writeInParts(response, bytes.parts, () => response.end());
     return;
   }
   const body = asBytes(bytes);
-  if (body === undefined || body.length > MAX_COPIED) response.end(body);
+  if (body === undefined) response.end();
+  else if (body.length > PART_BYTES) writeInParts(response, [body], () => response.end());
+  else if (body.length > MAX_COPIED) response.end(body);
   else response.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
 }
 
+function piecesOf(body: SentBytes | undefined): readonly Uint8Array[] {
+  if (body instanceof JoinedBody) return body.parts;
+  return body === undefined ? [] : [asBytes(body)];
+}
+
 /** Before a text, Node would write the headers in the encoding of the text, which spoils those that hold UTF-8 already. */
+function asBytes(body: SentBytes): Uint8Array;
+function asBytes(body: SentBytes | undefined): Uint8Array | undefined;
 function asBytes(body: SentBytes | undefined): Uint8Array | undefined {
   if (body instanceof JoinedBody) return body.bytes;
   return typeof body === "string" ? Buffer.from(body) : body;

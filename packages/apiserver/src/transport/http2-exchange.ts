@@ -7,6 +7,7 @@ import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import { isBodiless } from "./exchange.ts";
 import { withRepeatedHeaders } from "./repeated-headers.ts";
+import { PART_BYTES, writeInParts } from "./write-in-parts.ts";
 
 /** They speak about an HTTP/1.1 connection, and are an error here. */
 export const CONNECTION_HEADERS: readonly string[] = [
@@ -69,7 +70,8 @@ export class Http2Exchange implements Exchange {
     } else {
       head["content-length"] = typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length;
       stream.respond(head, WITH_CONTENT);
-      if (bytes instanceof JoinedBody) endWithParts(stream, bytes.parts);
+      if (bytes instanceof JoinedBody) writeInParts(stream, bytes.parts, () => stream.end());
+      else if (bytes.length > PART_BYTES) writeInParts(stream, [asBytes(bytes)], () => stream.end());
       else stream.end(bytes);
     }
     if (this.body !== undefined && !stream.readableEnded) askToStopSending(stream);
@@ -103,18 +105,12 @@ export class Http2Exchange implements Exchange {
   }
 }
 
-/** In one write, without joining them. */
-function endWithParts(stream: ServerHttp2Stream, parts: readonly Uint8Array[]): void {
-  stream.cork();
-  for (const part of parts) stream.write(part);
-  stream.end();
-  stream.uncork();
-}
-
 /** RFC 9113, section 8.1: after a whole response the rest of the request is not wanted. */
 function askToStopSending(stream: ServerHttp2Stream): void {
   stream.once("finish", () => stream.close(constants.NGHTTP2_NO_ERROR));
 }
+
+const asBytes = (body: Uint8Array | string): Uint8Array => (typeof body === "string" ? Buffer.from(body) : body);
 
 function http2Headers(status: number, headers: ResponseHeaders): OutgoingHttpHeaders {
   const head: OutgoingHttpHeaders = { ":status": status };

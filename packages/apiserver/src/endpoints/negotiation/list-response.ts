@@ -105,7 +105,7 @@ function convertedResponse(
     : streamed(context, inTurn(begun, rest), headers);
 }
 
-function streamed({ request }: ConversionContext, parts: Iterable<Buffer>, headers: ResponseHeaders): ApiResponse {
+function streamed({ request }: ConversionContext, parts: Iterable<Uint8Array>, headers: ResponseHeaders): ApiResponse {
   const gzip = acceptsGzip(request);
   return {
     ...jsonResponse(200, "", gzip ? { ...headers, ...GZIP_HEADERS } : headers),
@@ -167,7 +167,7 @@ function* joinedParts(
   { open, close, empty }: ListEncoding,
   segments: ListSegments,
   isTyped: boolean,
-): Generator<Buffer> {
+): Generator<Uint8Array> {
   yield Buffer.from(items.length === 0 ? empty : open);
   yield* segments.partsOf(items, isTyped);
   if (items.length > 0) yield Buffer.from(close);
@@ -175,11 +175,11 @@ function* joinedParts(
 
 /** The parts up to the first that exceeds `bytes`, at most `count`. Without `rest`, these are all. */
 function takeParts(
-  parts: Generator<Buffer>,
+  parts: Generator<Uint8Array>,
   bytes: number,
   count = Number.POSITIVE_INFINITY,
-): { begun: Buffer[]; rest?: Iterable<Buffer> } {
-  const begun: Buffer[] = [];
+): { begun: Uint8Array[]; rest?: Iterable<Uint8Array> } {
+  const begun: Uint8Array[] = [];
   for (let left = bytes; left >= 0 && begun.length < count; ) {
     const { done, value } = parts.next();
     if (done === true) return { begun };
@@ -189,7 +189,7 @@ function takeParts(
   return { begun, rest: parts };
 }
 
-function* inTurn(first: Iterable<Buffer>, then: Iterable<Buffer>): Generator<Buffer> {
+function* inTurn(first: Iterable<Uint8Array>, then: Iterable<Uint8Array>): Generator<Uint8Array> {
   yield* first;
   yield* then;
 }

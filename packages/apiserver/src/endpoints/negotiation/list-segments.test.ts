@@ -23,6 +23,8 @@ it("joins any list, and joins it again after an object was changed, added or rem
     items.toSpliced(255, 1),
     items.toSpliced(256, 0, object("new")),
     items.with(5, object("large", 400_000)),
+    items.with(-1, object("large", 400_000)),
+    [object("large", 400_000), object("larger", 500_000)],
     items.slice(0, 1),
   ]) {
     expect(parse(list)).toEqual(plain(list));
@@ -42,4 +44,10 @@ it("gives the same bytes while nothing changes, and no more of them than it may 
   const [after] = narrow.partsOf(items);
   expect(after).toEqual(before);
   expect(after?.buffer).not.toBe(before?.buffer);
+});
+
+it.each([false, true])("sends a large object from where it lies (typed: %s)", (isTyped) => {
+  const large = object("large", 400_000);
+  const parts = [...createListSegments().partsOf([object("small"), large, object("other")], isTyped)];
+  expect(parts.filter(({ length }) => length > 300_000).map(({ buffer }) => buffer)).toEqual([large.memory.buffer]);
 });

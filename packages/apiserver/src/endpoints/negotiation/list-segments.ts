@@ -4,9 +4,10 @@
 import type { CachedObject } from "../../cache/cached-object.ts";
 
 /** The items of a list as compact JSON, with commas between them, in parts. `isTyped`: they have no type of their own. */
-export type ListSegments = { partsOf(items: readonly CachedObject[], isTyped?: boolean): Generator<Buffer> };
+export type ListSegments = { partsOf(items: readonly CachedObject[], isTyped?: boolean): Generator<Uint8Array> };
 
 const COMMA = 0x2c;
+const COMMA_BYTES = Buffer.of(COMMA);
 /** The maximum number of objects and bytes, but at least one object. */
 const SEGMENT_OBJECTS = 256;
 const SEGMENT_BYTES = 256 * 1024;
@@ -41,6 +42,12 @@ export function createListSegments(maxBytes: number = MAX_BYTES): ListSegments {
     *partsOf(items, isTyped = false) {
       for (let from = 0; from < items.length; ) {
         const first = items[from] as CachedObject;
+        // From where it lies: it alone fills a segment, which would be a copy for each reader.
+        if (first.byteLength >= SEGMENT_BYTES) {
+          yield* (isTyped ? first.item : first).pieces();
+          if (++from < items.length) yield COMMA_BYTES;
+          continue;
+        }
         let segment = kept.get(first);
         if (segment === undefined || !isNext(segment, items, from)) {
           const to = endOf(items, from);

@@ -4,7 +4,8 @@
 import type { Status } from "@postern/apimachinery/meta/status";
 import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
-import { type ApiResponse, jsonResponse, type ResponseHeaders } from "../../transport/api-response.ts";
+import { type ApiResponse, JoinedBody, jsonResponse, type ResponseHeaders } from "../../transport/api-response.ts";
+import { PART_BYTES } from "../../transport/write-in-parts.ts";
 import type { ResourceColumns } from "../table/table-cells.ts";
 import { type ConversionContext, convertObject } from "./convert-object.ts";
 import { encodeObject, yamlInThread } from "./encode-object.ts";
@@ -28,8 +29,22 @@ export function objectResponse(
   if (!isText && isKept(value) && value.byteLength >= LONG_WORK_BYTES && context.pause !== undefined) {
     return largeResponse(context, code, value, resource, output);
   }
+  if (isText && isKept(value) && value.byteLength > PART_BYTES && !acceptsGzip(context.request)) {
+    return joinedResponse(context, code, [...value.pieces(), NEWLINE]);
+  }
   const converted = convertObject(context, value, output, resource);
   return encodedResponse(context, code, encodeObject(converted, output), contentTypeOf(output));
+}
+
+const NEWLINE = Buffer.from("\n");
+
+function joinedResponse(
+  { request }: Pick<ConversionContext, "request">,
+  code: number,
+  pieces: readonly Uint8Array[],
+): ApiResponse {
+  const response = jsonResponse(code, "");
+  return request.method === "HEAD" ? response : { ...response, body: new JoinedBody(pieces) };
 }
 
 /** Parsing and encoding large objects takes long. */

@@ -9,6 +9,8 @@ export type KeptObject = {
   readonly byteLength: number;
   /** Writes it to `target` from `at` on, and returns where it ends. */
   writeTo(target: Buffer, at: number): number;
+  /** The same bytes where they lie. */
+  pieces(): readonly Uint8Array[];
 };
 
 export type ObjectValue = KeptObject | JsonObject;
@@ -20,6 +22,7 @@ export const isKept = (value: ObjectValue): value is KeptObject => typeof value[
 export const keep = (json: Buffer): KeptObject => ({
   byteLength: json.length,
   writeTo: (target, at) => at + json.copy(target, at),
+  pieces: () => [json],
 });
 
 /** A kept object between two texts of ASCII. */

@@ -3,7 +3,7 @@ import { ApiError, conflictError, tooManyRequestsError } from "@postern/apimachi
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { CachedObject, encodeStoredValue } from "../../cache/cached-object.ts";
-import type { ByteSink } from "../../transport/api-response.ts";
+import { type ByteSink, JoinedBody } from "../../transport/api-response.ts";
 import { keys, widgets } from "../discovery/testing/golden-resources.ts";
 import { bodyOf, jsonOf, requestContext, textOf } from "../discovery/testing/request-context.ts";
 import { errorResponse } from "./error-response.ts";
@@ -126,7 +126,14 @@ describe("an object", () => {
     const compressed = await get("GET", "deflate, gzip");
     expect(compressed.headers).toMatchObject({ "content-encoding": "gzip", vary: "Accept-Encoding" });
     expect(gunzipSync(await bodyOf(compressed)).toString()).toBe(`${Buffer.from(large.bytes)}\n`);
-    expect((await get("GET", "*")).headers).not.toHaveProperty("content-encoding");
+    const plain = await get("GET", "*");
+    expect(plain.headers).not.toHaveProperty("content-encoding");
+    // Its readers share its bytes.
+    const { body } = plain;
+    if (!(body instanceof JoinedBody)) expect.unreachable();
+    expect(body.parts.map(({ buffer }) => buffer)).toContain(large.memory.buffer);
+    expect(Buffer.from(body.bytes).toString()).toBe(`${Buffer.from(large.bytes)}\n`);
+    expect(await bodyOf(await get("HEAD", "*"))).toHaveLength(0);
     expect((await get("POST", "gzip")).headers).not.toHaveProperty("content-encoding");
     const small = requestContext(PATH, { headers: { "accept-encoding": "gzip" } });
     expect((await objectResponse(small, 200, l0, keys)).headers).not.toHaveProperty("content-encoding");

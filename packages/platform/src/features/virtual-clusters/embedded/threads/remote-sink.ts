@@ -30,8 +30,21 @@ export class RemoteSink implements ByteSink {
   }
 
   write(chunk: Uint8Array | string): boolean | Promise<boolean> {
+    const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
+    return bytes.length > WINDOW ? this.#sendInParts(bytes) : this.#send(bytes);
+  }
+
+  /** Its writer waits until all of it is on its way. A large object is copied for each of its readers only in parts. */
+  async #sendInParts(bytes: Uint8Array): Promise<boolean> {
+    for (let at = 0; at < bytes.length; at += WINDOW) {
+      if (!(await this.#send(bytes.subarray(at, at + WINDOW)))) return false;
+    }
+    return true;
+  }
+
+  #send(chunk: Uint8Array): boolean | Promise<boolean> {
     if (this.#isOver) return false;
-    const bytes = typeof chunk === "string" ? new Uint8Array(Buffer.from(chunk)) : copyOf(chunk);
+    const bytes = copyOf(chunk);
     if (bytes.length === 0) return true;
     this.#sent += bytes.length;
     this.#all.bytes += bytes.length;

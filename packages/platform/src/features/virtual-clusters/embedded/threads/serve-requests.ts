@@ -7,7 +7,7 @@ import { createLongWork } from "@postern/apiserver/limits/long-work";
 import type { WorkThreads } from "@postern/apiserver/limits/work-threads";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { UpgradeRequest } from "@postern/apiserver/transport/api-request";
-import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { type ApiResponse, JoinedBody } from "@postern/apiserver/transport/api-response";
 import {
   type BacklogLimits,
   type ConnectionBacklog,
@@ -137,6 +137,10 @@ export function createRequestServer(deps: RequestServerDeps): RequestServer {
       front().note("end", { request, error: error === undefined ? undefined : encodeError(error) });
     if (body.type === "bytes") {
       entry.over();
+      if (body instanceof JoinedBody) {
+        const bytes = body.copy();
+        return new Transferred(packResponse({ ...head, bytes }), [bytes.buffer]);
+      }
       if (typeof body.bytes === "string") return packResponse({ ...head, bytes: body.bytes });
       if (body.bytes.length < WINDOW) return packResponse({ ...head, bytes: wholeBuffer(body.bytes) });
       const bytes = copyOf(body.bytes);
