@@ -7,8 +7,8 @@ export default {
   mutate: [
     "packages/apiserver/src/authorization/rbac/policy-rule.ts",
     "packages/apiserver/src/authorization/rbac/rbac-authorizer.ts",
-    "packages/platform/src/features/access-keys/permission-subset.ts",
-    "packages/platform/src/features/access-keys/key-validity.ts",
+    "packages/platform/src/features/access-keys/validity/permission-subset.ts",
+    "packages/platform/src/features/access-keys/validity/key-validity.ts",
     "packages/platform/src/features/authorization/access-key-request.ts",
     "packages/platform/src/features/authorization/always-allowed.ts",
     "packages/platform/src/features/authorization/caller.ts",

@@ -4,7 +4,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import { newAccessKeyId } from "@postern/platform/features/access-keys/access-key-format";
+import { newAccessKeyId } from "@postern/platform/features/access-keys/secrets/access-key-format";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { fillStore } from "./fill-store.ts";
 

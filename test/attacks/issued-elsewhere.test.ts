@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
-import { createAccessKeyFormat } from "@postern/platform/features/access-keys/access-key-format";
+import { createAccessKeyFormat } from "@postern/platform/features/access-keys/secrets/access-key-format";
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { adminKey, httpClient } from "../e2e/testing/http-client.ts";

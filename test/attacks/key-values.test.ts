@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { copyFile, mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
-import { createAccessKeyFormat } from "@postern/platform/features/access-keys/access-key-format";
+import { createAccessKeyFormat } from "@postern/platform/features/access-keys/secrets/access-key-format";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { byNight } from "../../tools/test-cost/by-night.ts";

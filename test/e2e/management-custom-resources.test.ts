@@ -3,7 +3,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
-import { createAccessKeyFormat } from "@postern/platform/features/access-keys/access-key-format";
+import { createAccessKeyFormat } from "@postern/platform/features/access-keys/secrets/access-key-format";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { byNight } from "../../tools/test-cost/by-night.ts";
 import { type AttackedServer, attackerOf } from "../attacks/testing/attacking.ts";

@@ -6,7 +6,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createAccessKeyFormat } from "@postern/platform/features/access-keys/access-key-format";
+import { createAccessKeyFormat } from "@postern/platform/features/access-keys/secrets/access-key-format";
 import { describe, expect, it } from "vitest";
 import { REPOSITORY, tool } from "./testing/postern-process.ts";
 import { APPLY, expectStatus, useReplayServer } from "./testing/replayed-client.ts";

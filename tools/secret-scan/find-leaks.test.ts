@@ -2,7 +2,7 @@ import { generateKeyPairSync, hkdfSync, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createAccessKeyFormat } from "@postern/platform/features/access-keys/access-key-format";
+import { createAccessKeyFormat } from "@postern/platform/features/access-keys/secrets/access-key-format";
 import { deriveServerKeys } from "@postern/platform/foundation/store/server-keys";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findLeaks } from "./find-leaks.ts";

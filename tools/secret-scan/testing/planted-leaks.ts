@@ -14,7 +14,7 @@ import { connect as connectTls, createServer as createTlsServer } from "node:tls
 import { gzipSync } from "node:zlib";
 import { createTestCertificate } from "@postern/apiserver/transport/testing/test-certificates";
 import { readAll } from "@postern/apiserver/transport/testing/test-clients";
-import { createAccessKeyFormat } from "@postern/platform/features/access-keys/access-key-format";
+import { createAccessKeyFormat } from "@postern/platform/features/access-keys/secrets/access-key-format";
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
 import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";

@@ -9,7 +9,7 @@ import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
 import { createLimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Clock, Random, Scheduler } from "@postern/apiserver/runtime/clock";
 import { publishServer } from "@postern/stores/sqlite/server-table";
-import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
+import type { GatherUses } from "../features/access-keys/last-use/periodic-writer.ts";
 import { createUsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
 import type { ServerActivity } from "../features/activity/server-activity.ts";

@@ -3,9 +3,9 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { AccessKeyIndex } from "../features/access-keys/access-key-index.ts";
+import type { AccessKeyIndex } from "../features/access-keys/index/access-key-index.ts";
 import { usesRefusal } from "../features/access-keys/key-uses.ts";
-import { readSealedAccessKey } from "../features/access-keys/sealed-access-key.ts";
+import { readSealedAccessKey } from "../features/access-keys/record/sealed-access-key.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import { decodeCertificate } from "../features/certificates/issued-certificate.ts";
 import type { RecordPrefixes } from "../foundation/store/record-prefixes.ts";

@@ -2,7 +2,7 @@
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import { readSealedAccessKey, writeSealedAccessKey } from "../features/access-keys/sealed-access-key.ts";
+import { readSealedAccessKey, writeSealedAccessKey } from "../features/access-keys/record/sealed-access-key.ts";
 import { decodeCertificate } from "../features/certificates/issued-certificate.ts";
 import { FIRST_START_KEY } from "../foundation/store/first-start-mark.ts";
 import type { RecordPrefixes } from "../foundation/store/record-prefixes.ts";

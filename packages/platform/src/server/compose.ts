@@ -25,7 +25,7 @@ import {
 import { type AccessKeys, keyWriters, openAccessKeys } from "../features/access-keys/feature.ts";
 import { accessKeyKinds, credentialsOf, openKeyQuota } from "../features/access-keys/kinds/index.ts";
 import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-keys.ts";
-import type { GatherUses } from "../features/access-keys/periodic-writer.ts";
+import type { GatherUses } from "../features/access-keys/last-use/periodic-writer.ts";
 import type { OwnAddresses } from "../features/access-keys/proofs/proof-verifier.ts";
 import type { UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import { openAccessGrants } from "../features/access-requests/access-grants.ts";

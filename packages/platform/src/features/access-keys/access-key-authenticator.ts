@@ -10,9 +10,7 @@ import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
-import type { AccessKeyFormat } from "./access-key-format.ts";
 import { accessKeyIdentity, type IdentityDeps } from "./access-key-identity.ts";
-import type { AccessKeyIndex } from "./access-key-index.ts";
 import {
   AccessKeyRefusedError,
   accessKeyAnnotations,
@@ -23,16 +21,18 @@ import {
 } from "./access-key-refusal.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
 import { isForAudience } from "./audiences.ts";
-import type { CatchUp } from "./catch-up.ts";
-import type { DigestRenewal } from "./digest-renewal.ts";
-import { keyNamedIn } from "./key-certificate.ts";
+import type { AccessKeyIndex } from "./index/access-key-index.ts";
+import type { CatchUp } from "./index/catch-up.ts";
 import { sourceRefusalOfKey } from "./key-sources.ts";
 import { type KeyUses, usesRefusal } from "./key-uses.ts";
-import { type LastActivity, type UsedFrom, usedFrom } from "./last-activity.ts";
-import { needsSignedProof, proofRefusal } from "./proof-of-possession.ts";
+import { type LastActivity, type UsedFrom, usedFrom } from "./last-use/last-activity.ts";
 import type { Proof } from "./proofs/dpop-proof.ts";
+import { keyNamedIn } from "./proofs/key-certificate.ts";
+import { needsSignedProof, proofRefusal } from "./proofs/proof-of-possession.ts";
 import { challenge, type ProofVerifier } from "./proofs/proof-verifier.ts";
+import type { DigestRenewal } from "./rotation/digest-renewal.ts";
 import type { RotationGuard } from "./rotation/rotation-guard.ts";
+import type { AccessKeyFormat } from "./secrets/access-key-format.ts";
 
 export type AccessKeyAuthenticatorDeps = IdentityDeps & {
   readonly keys: AccessKeyIndex;

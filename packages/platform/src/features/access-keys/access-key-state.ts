@@ -3,11 +3,11 @@
 import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { AccessKeyOwner } from "./access-key-owner.ts";
-import type { KeptAccessKey } from "./access-key-secrets.ts";
 import type { Audiences } from "./audiences.ts";
 import type { KeyGrant } from "./key-grant.ts";
 import type { KeyWithOrigins } from "./key-origins.ts";
-import type { Confirmation } from "./proof-of-possession.ts";
+import type { Confirmation } from "./proofs/proof-of-possession.ts";
+import type { KeptAccessKey } from "./secrets/access-key-secrets.ts";
 import type { SourceRanges } from "./source-ranges.ts";
 
 /** spec.type of the key of a session. */

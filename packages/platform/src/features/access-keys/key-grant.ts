@@ -4,7 +4,7 @@ import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { textOf } from "@postern/apimachinery/json/lenient-json";
 import type { AccessKeyOwner } from "./access-key-owner.ts";
-import type { KeyRefusal } from "./ready-reasons.ts";
+import type { KeyRefusal } from "./validity/ready-reasons.ts";
 
 export type KeyGrant = {
   /** Such as `clustertrustrules/deploy`, `trustrules/p-team/deploy`, or `accessrequests/access-x7k2p`. */

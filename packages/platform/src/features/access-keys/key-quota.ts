@@ -7,11 +7,11 @@ import { exceededQuota, quotaOf } from "@postern/api/project-quotas";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { WriteLimit } from "@postern/apiserver/registry/strategy";
 import type { ObjectLookup } from "../../foundation/lookup/object-lookup.ts";
-import type { AccessKeyIndex } from "./access-key-index.ts";
 import type { AccessKeyOwner } from "./access-key-owner.ts";
 import { ownerOf, sameOwner } from "./access-key-owner.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
-import { specOf } from "./secret-fields.ts";
+import { specOf } from "./chosen-values/secret-fields.ts";
+import type { AccessKeyIndex } from "./index/access-key-index.ts";
 
 export type KeyQuota = {
   /**

@@ -8,7 +8,7 @@ import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessKeyState } from "./access-key-state.ts";
-import type { KeyRefusal } from "./ready-reasons.ts";
+import type { KeyRefusal } from "./validity/ready-reasons.ts";
 
 type CountedKey = Pick<AccessKeyState, "name" | "uid">;
 

@@ -7,7 +7,7 @@ import type { ClockEpoch } from "@postern/apiserver/runtime/clock-epochs";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { GrantedGroups } from "../access-keys/access-key-identity.ts";
 import { isGrantOfRequest, type KeyGrants } from "../access-keys/key-grant.ts";
-import { withdrawn } from "../access-keys/ready-reasons.ts";
+import { withdrawn } from "../access-keys/validity/ready-reasons.ts";
 import type { GrantedAccess, GrantedPlace, GrantedRole } from "../authorization/granted-access.ts";
 import { CLOCK_SKEW_MS } from "./access-limits.ts";
 import { GrantSets } from "./grant-sets.ts";

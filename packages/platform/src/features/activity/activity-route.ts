@@ -5,7 +5,7 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { ManagementRoute } from "../../foundation/http/feature-route.ts";
-import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
 import type { ActivitySnapshot } from "./activity-snapshot.ts";
 import type { ServerActivity } from "./server-activity.ts";
 

@@ -16,7 +16,7 @@ import type { Configuration } from "../../foundation/config/configuration.ts";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
 import { isAboutSpace, remedyForWrite, systemErrorCode } from "../../foundation/pki/private-file.ts";
 import { parseSecret } from "../../foundation/pki/secret-file.ts";
-import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
+import { createAccessKeyFormat } from "../access-keys/secrets/access-key-format.ts";
 import { gaugeNewestRecord } from "./audit-metrics.ts";
 import { parseAuditPolicy } from "./audit-policy-file.ts";
 import { alwaysRecordingCredentials, bodyRedaction } from "./credential-requests.ts";

@@ -2,7 +2,7 @@ import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { describe, expect, it } from "vitest";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
-import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
+import { createAccessKeyFormat } from "../access-keys/secrets/access-key-format.ts";
 import { parseAuditPolicy } from "./audit-policy-file.ts";
 import { alwaysRecordingCredentials, bodyRedaction } from "./credential-requests.ts";
 

@@ -9,7 +9,7 @@ import type { BodyRedaction } from "@postern/apiserver/audit/recorded-body";
 import { redactSecrets } from "@postern/apiserver/audit/redact-secrets";
 import type { RequestInfo } from "@postern/apiserver/request/request-info";
 import { TOKEN_ENDPOINT_PATH } from "../../foundation/issuers/token-endpoint.ts";
-import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
+import type { AccessKeyFormat } from "../access-keys/secrets/access-key-format.ts";
 
 type Groups = Pick<PlatformNames, "managementGroup" | "storageGroup">;
 

@@ -1,9 +1,9 @@
 import type { AccessKeyRestrictions } from "@postern/api/access-key-restrictions";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isPermissionSubset } from "../access-keys/permission-subset.ts";
 import { accessKey } from "../access-keys/testing/access-key.ts";
 import { evaluatedKeys } from "../access-keys/testing/key-world.ts";
+import { isPermissionSubset } from "../access-keys/validity/permission-subset.ts";
 import { isControlPlaneKeyRequest } from "./control-plane-key-request.ts";
 import { createEffectiveRules } from "./effective-rules.ts";
 import { FILTERED_RESOURCES, type FilteredResource } from "./filtered-resources.ts";

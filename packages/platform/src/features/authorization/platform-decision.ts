@@ -6,7 +6,7 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { AuthorizationDecision, Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
-import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
 import type { GrantedAccess } from "./granted-access.ts";
 import type { InstancePermissionIndex } from "./instance-permissions.ts";
 import type { PermissionCode } from "./owner-permissions.ts";

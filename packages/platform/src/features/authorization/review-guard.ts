@@ -5,8 +5,8 @@ import type { Authentication } from "@postern/apiserver/authentication/authentic
 import { GROUP_AUTHENTICATED, type UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
-import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { type Audiences, platformAudience } from "../access-keys/audiences.ts";
+import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
 import { isBoundToSources } from "../access-keys/key-sources.ts";
 import type { Directory } from "../directory/directory.ts";
 import { isClusterIdentity, isReservedAudience } from "./audience-of-request.ts";

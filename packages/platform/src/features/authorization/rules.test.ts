@@ -1,6 +1,6 @@
 import type { AccessKeyRule } from "@postern/api/access-key-restrictions";
 import { describe, expect, test } from "vitest";
-import { isPermissionSubset } from "../access-keys/permission-subset.ts";
+import { isPermissionSubset } from "../access-keys/validity/permission-subset.ts";
 import type { PlatformRequest } from "./platform-request.ts";
 import { allowingRule } from "./rules.ts";
 import { inScope } from "./scope.ts";

@@ -8,7 +8,7 @@ import { NOTHING_STORED, type StoredAmount, type StoredUsage, sumOf } from "@pos
 import type { StoredContent, WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Revision, Storage } from "@postern/apiserver/storage/storage";
-import { addTo, all, type OneOrMore, removeFrom } from "../access-keys/multi-map.ts";
+import { addTo, all, type OneOrMore, removeFrom } from "../access-keys/index/multi-map.ts";
 import { keptMemoryOf } from "./kept-memory.ts";
 
 export type Growth = StoredAmount & { readonly isUpdate: boolean };

@@ -4,7 +4,7 @@
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
-import { keptMemoryOfKey } from "../access-keys/owner-usage.ts";
+import { keptMemoryOfKey } from "../access-keys/index/owner-usage.ts";
 
 type Kept = (object: CachedObject) => number;
 

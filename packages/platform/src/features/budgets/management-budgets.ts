@@ -8,9 +8,9 @@ import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { PrinterColumn } from "@postern/apiserver/registry/resource-definition";
 import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import { accountOfOwner, ownerOf } from "../access-keys/access-key-owner.ts";
+import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
 import {
   type Budget,
   budgetedStorage,

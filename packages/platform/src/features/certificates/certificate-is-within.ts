@@ -4,7 +4,7 @@ import type { AccessKeyRestrictions, AccessKeyRule } from "@postern/api/access-k
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { isForAudience } from "../access-keys/audiences.ts";
-import { isPermissionSubset } from "../access-keys/permission-subset.ts";
+import { isPermissionSubset } from "../access-keys/validity/permission-subset.ts";
 import { virtualClusterIdentity } from "../authorization/caller.ts";
 import type { IssuedTo } from "./issued-certificate.ts";
 

@@ -5,11 +5,16 @@ import { followView } from "@postern/apiserver/cache/view-informer";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { fullAccountError } from "../../foundation/store/record-accounts.ts";
-import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
-import type { CatchUp } from "../access-keys/catch-up.ts";
+import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
+import type { CatchUp } from "../access-keys/index/catch-up.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
-import { createLastActivity, type LastActivity, type LastUse, usedFrom } from "../access-keys/last-activity.ts";
+import {
+  createLastActivity,
+  type LastActivity,
+  type LastUse,
+  usedFrom,
+} from "../access-keys/last-use/last-activity.ts";
 import type { Directory } from "../directory/directory.ts";
 import { createCertificateRecords } from "./certificate-records.ts";
 import { createCertificateRefusal, type RequestGrants } from "./certificate-refusal.ts";

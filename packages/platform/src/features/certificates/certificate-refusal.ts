@@ -1,9 +1,9 @@
 // Why a certificate is refused: because of its own state, its user, or the key that requested it.
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
 import { isVoid } from "../access-keys/key-origins.ts";
-import { type OwnerDirectory, refusalOfOwner } from "../access-keys/refusal-of-owner.ts";
+import { type OwnerDirectory, refusalOfOwner } from "../access-keys/validity/refusal-of-owner.ts";
 import { keyReaches } from "./certificate-is-within.ts";
 import { type IssuedCertificate, type IssuedTo, parentUidsOf } from "./issued-certificate.ts";
 

@@ -1,6 +1,6 @@
 // Tells lasting requests when the certificate that they were made with stops being good.
 
-import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
 import type { Directory } from "../directory/directory.ts";
 import { type IssuedCertificate, parentUidsOf } from "./issued-certificate.ts";
 

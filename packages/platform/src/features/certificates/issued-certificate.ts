@@ -5,8 +5,8 @@ import { objectOf, textOf } from "@postern/apimachinery/json/lenient-json";
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
-import type { UsedKey } from "../access-keys/last-activity.ts";
-import { readOrigins } from "../access-keys/sealed-access-key.ts";
+import type { UsedKey } from "../access-keys/last-use/last-activity.ts";
+import { readOrigins } from "../access-keys/record/sealed-access-key.ts";
 
 export type IssuedCertificate = {
   /** Upper-case hexadecimal, as node:crypto prints it. */

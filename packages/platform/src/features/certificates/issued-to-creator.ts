@@ -1,8 +1,8 @@
 // The owner of a certificate that was signed inside a virtual cluster on a request with an access key.
 
 import { unauthorizedError } from "@postern/apimachinery/meta/api-error";
-import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { ownerUid } from "../access-keys/access-key-owner.ts";
+import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { IssuedTo } from "./issued-certificate.ts";
 import type { KeyLineage } from "./key-lineage.ts";

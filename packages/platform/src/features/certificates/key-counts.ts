@@ -6,7 +6,7 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import { usesRefusal } from "../access-keys/key-uses.ts";
-import type { KeyRefusal } from "../access-keys/ready-reasons.ts";
+import type { KeyRefusal } from "../access-keys/validity/ready-reasons.ts";
 import type { IssuedCertificate } from "./issued-certificate.ts";
 
 type KeyCount = {

@@ -7,13 +7,13 @@ import type { CredentialLineage, LineageVerifier } from "@postern/apiserver/auth
 import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
 import { tokenWithProof } from "@postern/apiserver/request/credentials";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
 import { accessKeyAnnotations } from "../access-keys/access-key-refusal.ts";
+import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
 import { isVoid, type KeyOrigin, originsOf } from "../access-keys/key-origins.ts";
 import { sourceRefusalOfKey } from "../access-keys/key-sources.ts";
-import { needsSignedProof, proofRefusal } from "../access-keys/proof-of-possession.ts";
+import { needsSignedProof, proofRefusal } from "../access-keys/proofs/proof-of-possession.ts";
 import type { ProofVerifier } from "../access-keys/proofs/proof-verifier.ts";
-import { readOrigins } from "../access-keys/sealed-access-key.ts";
+import { readOrigins } from "../access-keys/record/sealed-access-key.ts";
 import type { Directory } from "../directory/directory.ts";
 import { keyReaches } from "./certificate-is-within.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";

@@ -3,7 +3,7 @@
 import type { OutdatedItem } from "@postern/api/certificate-authority";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import type { LastUse } from "../access-keys/last-activity.ts";
+import type { LastUse } from "../access-keys/last-use/last-activity.ts";
 import type { OutdatedCredentials } from "../certificate-authorities/present-authority.ts";
 import { MOST_ITEMS } from "../certificate-authorities/present-authority.ts";
 import type { CertificateLedger } from "./certificate-ledger.ts";

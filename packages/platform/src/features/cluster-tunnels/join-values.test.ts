@@ -4,7 +4,7 @@ import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { expect, it, vi } from "vitest";
 import { createRecordReaper } from "../../foundation/store/expiring-records.ts";
-import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
+import { createAccessKeyFormat } from "../access-keys/secrets/access-key-format.ts";
 import { createJoinValues, JOIN_VALUE_MS } from "./join-values.ts";
 
 const PREFIX = "/registry/test/internal/cluster-joins/";

@@ -6,7 +6,7 @@ import { followView } from "@postern/apiserver/cache/view-informer";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { putUnlessConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
-import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
+import type { AccessKeyFormat } from "../access-keys/secrets/access-key-format.ts";
 import { type AgentPlace, placeOf } from "./agent-targets.ts";
 
 export const JOIN_VALUE_MS = 60 * 60_000;

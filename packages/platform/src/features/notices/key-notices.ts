@@ -12,10 +12,10 @@ import type { Controller, ControllerPort } from "@postern/apiserver/controllers/
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
-import type { LiveAccessKeyIndex } from "../access-keys/create-access-key-index.ts";
+import type { LiveAccessKeyIndex } from "../access-keys/index/create-access-key-index.ts";
 import { eventOfKey, type KeyEvent } from "../access-keys/key-events.ts";
-import type { LastActivity } from "../access-keys/last-activity.ts";
+import type { LastActivity } from "../access-keys/last-use/last-activity.ts";
+import type { AccessKeyRecord } from "../access-keys/record/access-key-record.ts";
 import type { Directory } from "../directory/directory.ts";
 import { noticePayload } from "./notice-payload.ts";
 import { dueLeadTime, NO_NOTICES, textOfLeadTime, withSentNotice } from "./notice-plan.ts";

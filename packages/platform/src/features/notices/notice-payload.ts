@@ -4,7 +4,7 @@ import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
-import type { AccessKeyRecord } from "../access-keys/access-key-record.ts";
+import type { AccessKeyRecord } from "../access-keys/record/access-key-record.ts";
 import type { Directory } from "../directory/directory.ts";
 import { textOfLeadTime } from "./notice-plan.ts";
 import type { PendingNotice } from "./notice-records.ts";

@@ -3,7 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Foundation } from "../../foundation/foundation.ts";
-import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
 import type { ProofVerifier } from "../access-keys/proofs/proof-verifier.ts";
 import type { ClientKeys } from "./client-keys.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";

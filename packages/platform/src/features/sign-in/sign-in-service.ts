@@ -3,7 +3,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { CallManagement } from "../../foundation/http/management-call.ts";
-import type { Confirmation } from "../access-keys/proof-of-possession.ts";
+import type { Confirmation } from "../access-keys/proofs/proof-of-possession.ts";
 import type { IdentityProviders } from "./identity-provider-index.ts";
 import type { LoginKey, MintChild, MintLogin, SignedIn } from "./login-keys.ts";
 import { mapClaims, SignInRefusal } from "./map-claims.ts";

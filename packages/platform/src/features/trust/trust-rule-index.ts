@@ -7,8 +7,8 @@ import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
 import type { GrantedKey, KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
-import { isPermissionSubset } from "../access-keys/permission-subset.ts";
-import { type KeyRefusal, withdrawn } from "../access-keys/ready-reasons.ts";
+import { isPermissionSubset } from "../access-keys/validity/permission-subset.ts";
+import { type KeyRefusal, withdrawn } from "../access-keys/validity/ready-reasons.ts";
 import { CLUSTER_TRUST_RULES, readTrustRule, TRUST_RULES, type TrustRuleState } from "./trust-rule-state.ts";
 
 export type TrustRules = KeyGrants &

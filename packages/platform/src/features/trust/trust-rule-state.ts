@@ -18,9 +18,9 @@ import type { IssuerSource } from "../../foundation/issuers/issuer-source.ts";
 import { digestOf, digestOfSpec, jsonOf } from "../../foundation/issuers/terms-digest.ts";
 import type { AccessKeyOwner } from "../access-keys/access-key-owner.ts";
 import type { KeyOrigin } from "../access-keys/key-origins.ts";
-import { isPermissionSubset } from "../access-keys/permission-subset.ts";
-import { readOrigins } from "../access-keys/sealed-access-key.ts";
+import { readOrigins } from "../access-keys/record/sealed-access-key.ts";
 import type { SourceRanges } from "../access-keys/source-ranges.ts";
+import { isPermissionSubset } from "../access-keys/validity/permission-subset.ts";
 
 export type TrustRuleState = {
   /** Such as `clustertrustrules/deploy`, or `trustrules/p-team/deploy`. */

@@ -4,7 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { type InternalRecords, virtualClusterComposition } from "../../foundation/encryption/internal-records.ts";
-import type { AccessKeyIndex } from "../access-keys/access-key-index.ts";
+import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
 import type { MintControlPlaneKey, RevokeAccessKey } from "../access-keys/mint-access-key.ts";
 import { clusterIdentity, virtualClusterIdentity } from "../authorization/caller.ts";
 

@@ -5,7 +5,7 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import { describe, expect, it } from "vitest";
 import { createFixedKeyRing } from "../../foundation/encryption/key-ring.ts";
 import { followAccounts } from "../../foundation/store/record-accounts.ts";
-import { createAccessKeyFormat } from "../access-keys/access-key-format.ts";
+import { createAccessKeyFormat } from "../access-keys/secrets/access-key-format.ts";
 import { followReadRecords } from "./read-records.ts";
 import { decodeWrapped, decodeWrappedEntry } from "./wrapped-record.ts";
 import { createWrappedValues, REMEMBERED_MS, type Unwrapped } from "./wrapped-values.ts";

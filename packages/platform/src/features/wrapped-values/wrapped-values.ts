@@ -9,8 +9,8 @@ import { unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
 import type { ExpiringRecords } from "../../foundation/store/expiring-records.ts";
 import { type FollowedAccounts, fullAccountError } from "../../foundation/store/record-accounts.ts";
-import type { AccessKeyFormat } from "../access-keys/access-key-format.ts";
 import { type AccessKeyOwner, accountOfOwner } from "../access-keys/access-key-owner.ts";
+import type { AccessKeyFormat } from "../access-keys/secrets/access-key-format.ts";
 import type { ReadRecords } from "./read-records.ts";
 import {
   decodeWrappedEntry,

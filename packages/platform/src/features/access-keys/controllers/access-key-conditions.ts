@@ -14,11 +14,11 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { unlessConflict } from "@postern/apiserver/storage/unless-conflict";
-import type { AccessKeyRecord } from "../access-key-record.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
-import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
+import type { LiveAccessKeyIndex } from "../index/create-access-key-index.ts";
 import { usesRefusal } from "../key-uses.ts";
 import { acceptedCondition, readyCondition } from "../kinds/owned-access-keys/ready-condition.ts";
+import type { AccessKeyRecord } from "../record/access-key-record.ts";
 
 /** How keys that trust rules issue end for good. */
 const SHORT: ReadonlySet<string> = new Set(["Expired", "Revoked", "TrustWithdrawn"]);

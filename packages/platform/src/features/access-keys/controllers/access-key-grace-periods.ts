@@ -6,8 +6,8 @@ import type { ControlledResource, Controller, ControllerPort } from "@postern/ap
 import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import type { AccessKeyRecord } from "../access-key-record.ts";
-import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
+import type { LiveAccessKeyIndex } from "../index/create-access-key-index.ts";
+import type { AccessKeyRecord } from "../record/access-key-record.ts";
 
 /** Ends further away have no timer of their own: a later sweep sees them come. */
 const INTERVAL_MS = 60_000;

@@ -8,8 +8,8 @@ import { createScans } from "@postern/apiserver/controllers/scans";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { AccessKeyOwner } from "../access-key-owner.ts";
-import type { AccessKeyRecord } from "../access-key-record.ts";
-import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
+import type { LiveAccessKeyIndex } from "../index/create-access-key-index.ts";
+import type { AccessKeyRecord } from "../record/access-key-record.ts";
 
 /** Looks at every key at the start, and at those of an owner when it is deleted, until it is disposed. */
 export function createAccessKeyOwners(deps: {

@@ -3,8 +3,8 @@
 import { deleteControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
-import type { AccessKeyRecord } from "../access-key-record.ts";
-import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
+import type { LiveAccessKeyIndex } from "../index/create-access-key-index.ts";
+import type { AccessKeyRecord } from "../record/access-key-record.ts";
 import { ACTIVITY_GRACE_MS } from "./access-key-conditions.ts";
 
 const INTERVAL_MS = 15_000;

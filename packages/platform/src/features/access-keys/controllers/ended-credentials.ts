@@ -6,9 +6,9 @@ import type { Controller, ControllerPort } from "@postern/apiserver/controllers/
 import { createEndSweeper } from "../../../foundation/store/expiring-records.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import type { IssuedCertificate } from "../../certificates/issued-certificate.ts";
-import type { AccessKeyRecord } from "../access-key-record.ts";
 import type { AccessKeys } from "../feature.ts";
-import { endedValue } from "../sealed-access-key.ts";
+import type { AccessKeyRecord } from "../record/access-key-record.ts";
+import { endedValue } from "../record/sealed-access-key.ts";
 
 type Port = Pick<ControllerPort, "runtime" | "onError">;
 

@@ -2,8 +2,8 @@
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { decodeClaim, encodeClaim, PENDING_MS, type ValueClaim } from "../chosen-values/unique-values.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "../testing/access-key-server.ts";
-import { decodeClaim, encodeClaim, PENDING_MS, type ValueClaim } from "../unique-values.ts";
 import { createValueClaimController } from "./unique-values.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };

@@ -7,9 +7,9 @@ import type { Controller, ControllerPort } from "@postern/apiserver/controllers/
 import { createSweeper } from "@postern/apiserver/controllers/sweeper";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { putUnlessConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
-import type { AccessKeyRecord } from "../access-key-record.ts";
-import type { LiveAccessKeyIndex } from "../create-access-key-index.ts";
-import { encodeClaim, PENDING_MS, readClaim, type ValueClaim } from "../unique-values.ts";
+import { encodeClaim, PENDING_MS, readClaim, type ValueClaim } from "../chosen-values/unique-values.ts";
+import type { LiveAccessKeyIndex } from "../index/create-access-key-index.ts";
+import type { AccessKeyRecord } from "../record/access-key-record.ts";
 
 const INTERVAL_MS = 60_000;
 

@@ -9,8 +9,8 @@ import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
 import type { Directory } from "../../directory/directory.ts";
-import type { AccessKeyIndex } from "../access-key-index.ts";
 import type { AccessKeyOwner } from "../access-key-owner.ts";
+import type { AccessKeyIndex } from "../index/access-key-index.ts";
 
 export type AccessKeysSubresourceDeps = {
   readonly names: PlatformNames;

@@ -7,9 +7,9 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import { type IssuedCertificate, parentUidsOf } from "../../certificates/issued-certificate.ts";
-import type { AccessKeyIndex } from "../access-key-index.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
-import type { LastActivity } from "../last-activity.ts";
+import type { AccessKeyIndex } from "../index/access-key-index.ts";
+import type { LastActivity } from "../last-use/last-activity.ts";
 
 export type EntryDeps = {
   readonly names: PlatformNames;

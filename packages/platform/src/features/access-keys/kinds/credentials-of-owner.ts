@@ -6,8 +6,8 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { AccessKeyIndex } from "../access-key-index.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
+import type { AccessKeyIndex } from "../index/access-key-index.ts";
 import { isLimitedToVirtualClusters } from "./credential-entries.ts";
 import type { CredentialSubject } from "./credentials-subresource.ts";
 

@@ -10,7 +10,7 @@ import type { Subresource } from "@postern/apiserver/registry/resource-definitio
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import type { IssuedCertificate } from "../../certificates/issued-certificate.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
-import type { GatherUses } from "../periodic-writer.ts";
+import type { GatherUses } from "../last-use/periodic-writer.ts";
 import { certificateEntry, type EntryDeps, idOfCertificate, keyEntry } from "./credential-entries.ts";
 
 export type CredentialSubject = {

@@ -6,7 +6,7 @@ import { CONTROLLER_WRITE, contextOf } from "@postern/apiserver/controllers/cont
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyState } from "../access-key-state.ts";
-import { specOf } from "../secret-fields.ts";
+import { specOf } from "../chosen-values/secret-fields.ts";
 
 /** In force when it resolves. `annotations` give the owner the reason. A key that is gone already is no error. */
 export async function disableKey(

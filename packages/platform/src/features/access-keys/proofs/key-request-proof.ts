@@ -2,7 +2,7 @@
 
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { AccessKeyOwner } from "../access-key-owner.ts";
-import type { Confirmation } from "../proof-of-possession.ts";
+import type { Confirmation } from "./proof-of-possession.ts";
 import type { ProofVerifier } from "./proof-verifier.ts";
 
 /** A proof that its key has not signed, or that was used before. */

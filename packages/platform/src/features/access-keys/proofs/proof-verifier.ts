@@ -9,9 +9,9 @@ import type { KeyRing } from "../../../foundation/encryption/key-ring.ts";
 import { readKey, SIGNATURE_ALGORITHMS, type VerificationKey } from "../../../foundation/issuers/key-set.ts";
 import { isSignedBy, TokenError } from "../../../foundation/issuers/signed-token.ts";
 import { AccessKeyRefusedError } from "../access-key-refusal.ts";
-import { type Confirmation, confirmationOfKey, type ProofRefusal } from "../proof-of-possession.ts";
 import { type Proof, readProof } from "./dpop-proof.ts";
 import { createProofNonces, PERIOD_MS } from "./proof-nonces.ts";
+import { type Confirmation, confirmationOfKey, type ProofRefusal } from "./proof-of-possession.ts";
 import type { UsedProofs } from "./used-proofs.ts";
 
 /** How clients reach this server. */

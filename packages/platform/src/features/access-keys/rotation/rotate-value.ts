@@ -1,8 +1,8 @@
 // Replaces the value of a key, and sets the end of the old value.
 
-import type { AccessKeySecrets, KeptAccessKey } from "../access-key-secrets.ts";
 import type { KeyOrigin } from "../key-origins.ts";
-import { endedValue, type RetiredValue, type SealedAccessKey } from "../sealed-access-key.ts";
+import { endedValue, type RetiredValue, type SealedAccessKey } from "../record/sealed-access-key.ts";
+import type { AccessKeySecrets, KeptAccessKey } from "../secrets/access-key-secrets.ts";
 
 /** Older values are forgotten. */
 const MAX_RETIRED = 8;

@@ -3,8 +3,8 @@
 
 import type { Foundation } from "../../../foundation/foundation.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
-import type { RotationMarks } from "../rotation-marks.ts";
-import { endedValue } from "../sealed-access-key.ts";
+import { endedValue } from "../record/sealed-access-key.ts";
+import type { RotationMarks } from "./rotation-marks.ts";
 import type { SealedRecordWriter } from "./sealed-record-writer.ts";
 
 /** Disposing it tries once more to write what is unwritten. */

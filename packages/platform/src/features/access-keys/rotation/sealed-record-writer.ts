@@ -5,7 +5,7 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import type { Foundation } from "../../../foundation/foundation.ts";
-import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../sealed-access-key.ts";
+import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../record/sealed-access-key.ts";
 
 export type SealedRecordWriter = {
   /**

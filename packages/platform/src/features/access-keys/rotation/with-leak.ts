@@ -1,6 +1,6 @@
 // Records the report of a leaked value in its key. It concerns the reported value and no other.
 
-import { endedValue, type SealedAccessKey } from "../sealed-access-key.ts";
+import { endedValue, type SealedAccessKey } from "../record/sealed-access-key.ts";
 
 /** Undefined if the report changes nothing. `refuses`: the value, and everything created with it, is refused from now on. */
 export function withLeak(

@@ -1,7 +1,7 @@
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../../testing/running-platform.ts";
-import { createAccessKeyFormat } from "../access-key-format.ts";
+import { createAccessKeyFormat } from "../secrets/access-key-format.ts";
 
 const format = createAccessKeyFormat("postern");
 

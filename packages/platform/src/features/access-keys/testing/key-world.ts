@@ -3,10 +3,10 @@
 import { createClockEpochs } from "@postern/apiserver/runtime/clock-epochs";
 import type { DirectoryTeam, DirectoryUser } from "../../directory/directory.ts";
 import type { AccessKeyState } from "../access-key-state.ts";
-import { createKeyExpirations, type KeyExpirations } from "../key-expirations.ts";
-import { createKeyRefusal, type RefusableKey } from "../key-validity.ts";
-import { createLastActivity } from "../last-activity.ts";
-import { createRotationMarks } from "../rotation-marks.ts";
+import { createLastActivity } from "../last-use/last-activity.ts";
+import { createRotationMarks } from "../rotation/rotation-marks.ts";
+import { createKeyExpirations, type KeyExpirations } from "../validity/key-expirations.ts";
+import { createKeyRefusal, type RefusableKey } from "../validity/key-validity.ts";
 import { accessKey } from "./access-key.ts";
 
 export type KeyRecord = AccessKeyState & RefusableKey;

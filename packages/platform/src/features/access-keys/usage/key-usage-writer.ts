@@ -6,8 +6,8 @@ import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import { isConflict } from "@postern/apiserver/storage/unless-conflict";
-import type { AccessKeyIndex } from "../access-key-index.ts";
-import { createPeriodicWriter, inBatches, type PeriodicWriter } from "../periodic-writer.ts";
+import type { AccessKeyIndex } from "../index/access-key-index.ts";
+import { createPeriodicWriter, inBatches, type PeriodicWriter } from "../last-use/periodic-writer.ts";
 import type { KeyUsage } from "./key-usage.ts";
 import { coversUsage, decodeUsage, encodeUsage, mergeUsage } from "./key-usage-record.ts";
 

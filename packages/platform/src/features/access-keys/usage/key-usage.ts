@@ -13,7 +13,7 @@ import {
   scopeEntryFor,
   textOfEntry,
 } from "../../authorization/scope-entry.ts";
-import type { AccessKeyIndex } from "../access-key-index.ts";
+import type { AccessKeyIndex } from "../index/access-key-index.ts";
 import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, MAX_USES, mergeUsage, textOfUse } from "./key-usage-record.ts";
 
 export type KeyUsageDeps = {

@@ -8,8 +8,8 @@ import { createRbacAuthorizer, policyRulesOf } from "@postern/apiserver/authoriz
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import { uncoveredRules } from "@postern/apiserver/authorization/rbac/rule-coverage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../../access-keys/access-key-owner.ts";
+import type { AccessKeyIndex } from "../../access-keys/index/access-key-index.ts";
 import { keyOfRequest } from "../../access-keys/kinds/owned-access-keys/lineage.ts";
 import { mayImpersonate, mayImpersonateGroup } from "../impersonation.ts";
 

@@ -26,7 +26,7 @@ import type { EventRecorder } from "@postern/apiserver/controllers/event-recorde
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { headerOf, type UpgradeRequest } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
-import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import type { AccessKeyIndex } from "../../access-keys/index/access-key-index.ts";
 import type { KnownAgent } from "../agent-keys.ts";
 import type { ClusterTunnels } from "../feature.ts";
 import { openTunnel } from "../tunnel.ts";

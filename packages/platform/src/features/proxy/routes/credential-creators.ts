@@ -4,7 +4,7 @@ import type { Credential } from "@postern/apiserver/authentication/authenticator
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyAuthenticator } from "../../access-keys/access-key-authenticator.ts";
-import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import type { AccessKeyIndex } from "../../access-keys/index/access-key-index.ts";
 import { groupsKeptInside, type InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
 import { decodeLineage } from "../../certificates/key-lineage.ts";
 

@@ -12,7 +12,7 @@ import type { AuthorizationQuestion, QuestionOf } from "@postern/apiserver/chain
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { isSystemName } from "../../../foundation/kinds/system-name.ts";
 import type { AccessKeyAuthenticator } from "../../access-keys/access-key-authenticator.ts";
-import type { AccessKeyIndex } from "../../access-keys/access-key-index.ts";
+import type { AccessKeyIndex } from "../../access-keys/index/access-key-index.ts";
 import type { KeyUsage } from "../../access-keys/usage/key-usage.ts";
 import { narrowRulesBehind } from "../../authorization/effective-rules.ts";
 import type { GrantedAccess } from "../../authorization/granted-access.ts";

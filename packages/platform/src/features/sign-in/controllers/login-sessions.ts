@@ -13,10 +13,10 @@ import { createQueueController, filledQueue } from "@postern/apiserver/controlle
 import { createScans } from "@postern/apiserver/controllers/scans";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { inSlices } from "@postern/apiserver/runtime/in-slices";
-import type { AccessKeySecrets } from "../../access-keys/access-key-secrets.ts";
 import type { KeyGrant } from "../../access-keys/key-grant.ts";
-import { readSealedAccessKey } from "../../access-keys/sealed-access-key.ts";
-import { openSecret } from "../../access-keys/secret-envelope.ts";
+import { readSealedAccessKey } from "../../access-keys/record/sealed-access-key.ts";
+import { openSecret } from "../../access-keys/record/secret-envelope.ts";
+import type { AccessKeySecrets } from "../../access-keys/secrets/access-key-secrets.ts";
 import type { IdentityProviders } from "../identity-provider-index.ts";
 import { identityFields } from "../login-keys.ts";
 import { mapClaims, SignInRefusal } from "../map-claims.ts";

@@ -4,7 +4,7 @@ import { holdsCredential } from "@postern/apimachinery/text/redact-credentials";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import type { UnverifiedToken } from "../../../foundation/issuers/signed-token.ts";
 import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
-import { type Confirmation, confirmationSpec } from "../../access-keys/proof-of-possession.ts";
+import { type Confirmation, confirmationSpec } from "../../access-keys/proofs/proof-of-possession.ts";
 import type { IssuedKey } from "../token-exchange.ts";
 import { shownClaims, type TrustRuleState } from "../trust-rule-state.ts";
 

@@ -20,7 +20,7 @@ import { isSystemName } from "../../../foundation/kinds/system-name.ts";
 import { commonNameIn } from "../../../foundation/pki/common-name.ts";
 import { makeKeyPair } from "../../../foundation/pki/p256-key-pair.ts";
 import { keyNotFoundError } from "../../access-keys/access-key-refusal.ts";
-import type { CatchUp } from "../../access-keys/catch-up.ts";
+import type { CatchUp } from "../../access-keys/index/catch-up.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import { checkedCertificate } from "../../certificates/checked-certificate.ts";
 import { signSubject } from "../certificate-signing/sign-request.ts";

@@ -23,7 +23,7 @@ import { SECRET_TOKEN_TYPE, tokenIn } from "@postern/kubernetes/service-accounts
 import { serviceAccountKeyFromPem } from "@postern/kubernetes/service-accounts/service-account-key";
 import { looksLikeServiceAccountToken } from "@postern/kubernetes/service-accounts/service-account-tokens";
 import type { Foundation } from "../../../foundation/foundation.ts";
-import type { GatherUses } from "../../access-keys/periodic-writer.ts";
+import type { GatherUses } from "../../access-keys/last-use/periodic-writer.ts";
 import type { AuthorityRecord } from "../../certificate-authorities/authority-record.ts";
 import { authorityName, presentAuthority } from "../../certificate-authorities/present-authority.ts";
 import type { RotationStates } from "../../certificate-authorities/rotation-states.ts";

@@ -7,9 +7,9 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Reservation } from "@postern/apiserver/registry/strategy";
 import type { Directory } from "../../../directory/directory.ts";
 import { ownerOf, ownerOfCaller, ownerUid } from "../../access-key-owner.ts";
-import type { AccessKeySecrets } from "../../access-key-secrets.ts";
-import type { GuessRateLimit } from "../../guess-rate-limit.ts";
-import type { Claimant, ValueClaims } from "../../unique-values.ts";
+import type { GuessRateLimit } from "../../chosen-values/guess-rate-limit.ts";
+import type { Claimant, ValueClaims } from "../../chosen-values/unique-values.ts";
+import type { AccessKeySecrets } from "../../secrets/access-key-secrets.ts";
 import type { CreatorLimitsDeps } from "./creator-limits.ts";
 import { unfitKeyError, type ValidationDeps } from "./validation.ts";
 

@@ -7,7 +7,7 @@ import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { PrinterColumn } from "@postern/apiserver/registry/resource-definition";
 import { ownerOf } from "../../access-key-owner.ts";
-import { specOf } from "../../secret-fields.ts";
+import { specOf } from "../../chosen-values/secret-fields.ts";
 
 const LISTS = ["roles", "projects", "virtualClusters", "spaces", "clusters", "rules"] as const;
 

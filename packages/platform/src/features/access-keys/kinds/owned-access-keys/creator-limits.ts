@@ -12,15 +12,15 @@ import { isFrontProxyCredential } from "../../../../foundation/http/front-proxy-
 import { mayDo } from "../../../../foundation/kinds/may-do.ts";
 import { mayImpersonate, mayImpersonateGroup } from "../../../authorization/impersonation.ts";
 import type { Directory } from "../../../directory/directory.ts";
-import type { AccessKeyIndex } from "../../access-key-index.ts";
 import type { AccessKeyOwner } from "../../access-key-owner.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-key-owner.ts";
 import type { AccessKeyState } from "../../access-key-state.ts";
-import { exceededBound, type KeyBounds } from "../../key-bounds.ts";
-import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../key-ttl.ts";
-import { isPermissionSubset } from "../../permission-subset.ts";
-import { readConfirmation } from "../../proof-of-possession.ts";
-import { specOf } from "../../secret-fields.ts";
+import { specOf } from "../../chosen-values/secret-fields.ts";
+import type { AccessKeyIndex } from "../../index/access-key-index.ts";
+import { readConfirmation } from "../../proofs/proof-of-possession.ts";
+import { exceededBound, type KeyBounds } from "../../validity/key-bounds.ts";
+import { defaultTTLOf, effectiveTTL, isLongerTTL, type KeyTTL } from "../../validity/key-ttl.ts";
+import { isPermissionSubset } from "../../validity/permission-subset.ts";
 
 import { bindsItsChildren, createsKeyDirectly, keyOfRequest, makersOf, passesItsEndOn } from "./lineage.ts";
 

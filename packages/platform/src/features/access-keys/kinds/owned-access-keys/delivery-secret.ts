@@ -18,7 +18,7 @@ import { createControlled, readControlled, updateControlled } from "@postern/api
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { mayWriteSecret } from "../../../authorization/may-write-secret.ts";
-import type { AccessKeyIndex } from "../../access-key-index.ts";
+import type { AccessKeyIndex } from "../../index/access-key-index.ts";
 import { keyReference } from "./key-reference.ts";
 
 /** The member of the Secret's data where spec.secretRef names none. */

@@ -8,10 +8,10 @@ import type { VisibleObjects } from "@postern/apiserver/registry/visibility";
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import { attributesOfAction } from "../../../../foundation/kinds/may-do.ts";
 import type { Directory } from "../../../directory/directory.ts";
-import type { AccessKeyIndex } from "../../access-key-index.ts";
 import type { AccessKeyOwner } from "../../access-key-owner.ts";
 import { ownerOf, ownerOfCaller, sameOwner } from "../../access-key-owner.ts";
-import { specOf } from "../../secret-fields.ts";
+import { specOf } from "../../chosen-values/secret-fields.ts";
+import type { AccessKeyIndex } from "../../index/access-key-index.ts";
 
 export type KeyOwnershipDeps = {
   readonly names: PlatformNames;

@@ -4,14 +4,14 @@ import type { AccessKeySpec } from "@postern/api/owned-access-key";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { isFrontProxyCredential } from "../../../../foundation/http/front-proxy-credential.ts";
-import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { keyNotFoundError } from "../../access-key-refusal.ts";
 import { type AccessKeyState, SESSION_TYPE } from "../../access-key-state.ts";
 import { type Audiences, commonAudiences } from "../../audiences.ts";
-import { MAX_ANCESTORS } from "../../key-expirations.ts";
-import { type DefaultTTLs, effectiveTTL, isLongerTTL } from "../../key-ttl.ts";
-import { confirmationSpec, readConfirmation } from "../../proof-of-possession.ts";
+import type { AccessKeyIndex } from "../../index/access-key-index.ts";
+import { confirmationSpec, readConfirmation } from "../../proofs/proof-of-possession.ts";
 import { commonRanges, type SourceRanges } from "../../source-ranges.ts";
+import { MAX_ANCESTORS } from "../../validity/key-expirations.ts";
+import { type DefaultTTLs, effectiveTTL, isLongerTTL } from "../../validity/key-ttl.ts";
 
 /** The resources whose create makes a key that is its owner's own, rather than a part of something else, such as a kubeconfig. */
 const KEY_RESOURCES: readonly string[] = ["ownedaccesskeys", "accesskeys"];

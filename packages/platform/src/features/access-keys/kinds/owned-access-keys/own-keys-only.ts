@@ -3,7 +3,7 @@
 import { expiredError } from "@postern/apimachinery/meta/api-error";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import { ownerOf } from "../../access-key-owner.ts";
-import { specOf } from "../../secret-fields.ts";
+import { specOf } from "../../chosen-values/secret-fields.ts";
 import { createKeyOwnership, type KeyOwnershipDeps } from "./key-ownership.ts";
 
 /** Keys of other users are hidden from callers without a permission for the same verb on `accesskeys` of the storage group. */

@@ -1,7 +1,7 @@
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { describe, expect, it } from "vitest";
 import type { AccessKeyState } from "../../access-key-state.ts";
-import type { WrittenActivity } from "../../last-activity.ts";
+import type { WrittenActivity } from "../../last-use/last-activity.ts";
 import { presentActivities, presentActivity } from "./present-activity.ts";
 
 const USED_AT = Date.parse("2026-01-02T03:04:05Z");

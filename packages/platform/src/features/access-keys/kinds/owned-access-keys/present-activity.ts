@@ -3,8 +3,8 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { AccessKeyIndex } from "../../access-key-index.ts";
-import type { LastActivity, WrittenActivity } from "../../last-activity.ts";
+import type { AccessKeyIndex } from "../../index/access-key-index.ts";
+import type { LastActivity, WrittenActivity } from "../../last-use/last-activity.ts";
 
 export type PresentActivityDeps = {
   readonly activity: Pick<LastActivity, "writtenOf" | "usedNames">;

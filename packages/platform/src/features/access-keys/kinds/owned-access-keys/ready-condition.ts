@@ -1,7 +1,7 @@
 // The Ready condition of an access key.
 
 import type { ConditionState } from "@postern/api/conditions";
-import type { KeyRefusal } from "../../ready-reasons.ts";
+import type { KeyRefusal } from "../../validity/ready-reasons.ts";
 
 const ACCEPTED: ConditionState = {
   type: "Ready",

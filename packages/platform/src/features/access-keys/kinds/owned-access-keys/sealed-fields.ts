@@ -6,16 +6,23 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { SealedFields } from "@postern/apiserver/registry/strategy";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Directory } from "../../../directory/directory.ts";
-import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { ownerOf, ownerUid, sameOwner } from "../../access-key-owner.ts";
-import type { AccessKeySecrets } from "../../access-key-secrets.ts";
+import {
+  ENVELOPED_FIELDS,
+  SECRET_PATHS,
+  secretAt,
+  specOf,
+  withKey,
+  withoutSecrets,
+} from "../../chosen-values/secret-fields.ts";
+import type { AccessKeyIndex } from "../../index/access-key-index.ts";
 import type { IssuedGrants } from "../../issued-grants.ts";
 import { type KeyOrigin, originsOf, replacedError } from "../../key-origins.ts";
-import { defaultTTLOf } from "../../key-ttl.ts";
+import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../../record/sealed-access-key.ts";
+import { openSecret, sealSecret } from "../../record/secret-envelope.ts";
 import { replaceValue } from "../../rotation/rotate-value.ts";
-import { readSealedAccessKey, type SealedAccessKey, writeSealedAccessKey } from "../../sealed-access-key.ts";
-import { openSecret, sealSecret } from "../../secret-envelope.ts";
-import { ENVELOPED_FIELDS, SECRET_PATHS, secretAt, specOf, withKey, withoutSecrets } from "../../secret-fields.ts";
+import type { AccessKeySecrets } from "../../secrets/access-key-secrets.ts";
+import { defaultTTLOf } from "../../validity/key-ttl.ts";
 import { type LineageDeps, parentsOf } from "./lineage.ts";
 
 export type SealedFieldsDeps = {

@@ -10,7 +10,7 @@ import type { CommittedWrite } from "@postern/apiserver/registry/committed-write
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import { LAST_APPLIED_ANNOTATION } from "@postern/structured-merge/managedfields/last-applied";
 import { wrapMsOf } from "../../../wrapped-values/wrap-request.ts";
-import { specOf, withoutSecrets } from "../../secret-fields.ts";
+import { specOf, withoutSecrets } from "../../chosen-values/secret-fields.ts";
 import { deliverValue, type SecretDeliveryDeps } from "./delivery-secret.ts";
 import { type WrapKeyDeps, wrapKey } from "./wrap-key.ts";
 

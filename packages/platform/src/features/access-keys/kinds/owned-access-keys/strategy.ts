@@ -11,14 +11,14 @@ import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/time
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { systemUser } from "@postern/apiserver/context/system-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
-import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { ownerOf, ownerOfCaller, ownerUid } from "../../access-key-owner.ts";
 import type { AccessKeyState } from "../../access-key-state.ts";
+import { keyPlaces, scrubLastApplied } from "../../chosen-values/secret-fields.ts";
+import type { AccessKeyIndex } from "../../index/access-key-index.ts";
 import type { IssuedGrant, IssuedGrants } from "../../issued-grants.ts";
 import { type KeyEventReason, keyEvent, type RecordKeyEvent } from "../../key-events.ts";
 import type { KeyQuota } from "../../key-quota.ts";
-import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../../key-ttl.ts";
-import { keyPlaces, scrubLastApplied } from "../../secret-fields.ts";
+import { defaultTTLOf, effectiveTTL, expirationOf, MAX_TTL_SECONDS } from "../../validity/key-ttl.ts";
 import { type ChosenValuesDeps, createChosenValues } from "./chosen-values.ts";
 import { type CreatorLimitsDeps, checkCreator, grantedTTL, keyRefusedError } from "./creator-limits.ts";
 import { checkDelivery, type SecretDeliveryDeps } from "./delivery-secret.ts";

@@ -6,8 +6,8 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { type WrapDeps, wrapCredential } from "../../../wrapped-values/wrap-credential.ts";
-import type { AccessKeyIndex } from "../../access-key-index.ts";
 import { ownerOf } from "../../access-key-owner.ts";
+import type { AccessKeyIndex } from "../../index/access-key-index.ts";
 
 export type WrapKeyDeps = WrapDeps & {
   readonly names: PlatformNames;

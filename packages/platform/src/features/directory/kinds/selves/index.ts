@@ -12,14 +12,14 @@ import type { ControlledResource } from "@postern/apiserver/controllers/controll
 import { defineResource, type ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { reviewResponse } from "@postern/kubernetes/builtin/review-response";
 import { mayDo } from "../../../../foundation/kinds/may-do.ts";
-import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../../../access-keys/access-key-owner.ts";
 import { ownerOfCaller } from "../../../access-keys/access-key-owner.ts";
 import { keyNotFoundError } from "../../../access-keys/access-key-refusal.ts";
-import type { AccessKeySecrets } from "../../../access-keys/access-key-secrets.ts";
 import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
-import type { GuessRateLimit } from "../../../access-keys/guess-rate-limit.ts";
+import type { GuessRateLimit } from "../../../access-keys/chosen-values/guess-rate-limit.ts";
+import type { AccessKeyIndex } from "../../../access-keys/index/access-key-index.ts";
 import { isBoundToSources } from "../../../access-keys/key-sources.ts";
+import type { AccessKeySecrets } from "../../../access-keys/secrets/access-key-secrets.ts";
 import { INTROSPECT_VERB } from "../../../authorization/asks-about-others.ts";
 import { isForAsker } from "../../../authorization/review-guard.ts";
 import type { Directory } from "../../directory.ts";

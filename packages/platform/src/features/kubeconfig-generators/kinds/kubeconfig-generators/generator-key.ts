@@ -4,9 +4,9 @@ import type { AccessKeySpec, OwnedAccessKey } from "@postern/api/owned-access-ke
 import type { RequestContext, WarningRecorder } from "@postern/apiserver/context/request-context";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import type { Foundation } from "../../../../foundation/foundation.ts";
-import type { AccessKeyIndex } from "../../../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../../../access-keys/access-key-owner.ts";
 import type { AccessKeyState } from "../../../access-keys/access-key-state.ts";
+import type { AccessKeyIndex } from "../../../access-keys/index/access-key-index.ts";
 import {
   keyOfRequest,
   type LineageDeps,

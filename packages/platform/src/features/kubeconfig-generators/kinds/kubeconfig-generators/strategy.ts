@@ -24,10 +24,10 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Strategy, WriteLimit } from "@postern/apiserver/registry/strategy";
 import type { Foundation } from "../../../../foundation/foundation.ts";
 import type { StatusWrites } from "../../../../foundation/kinds/status-writes.ts";
-import { newAccessKeyId } from "../../../access-keys/access-key-format.ts";
 import { type AccessKeyOwner, ownerOfCaller, ownerUid } from "../../../access-keys/access-key-owner.ts";
 import type { KeyMint } from "../../../access-keys/kinds/mint-keys.ts";
 import { keyOfRequest } from "../../../access-keys/kinds/owned-access-keys/lineage.ts";
+import { newAccessKeyId } from "../../../access-keys/secrets/access-key-format.ts";
 import { isServerItself } from "../../../authorization/key-standing.ts";
 import { mayWriteSecret } from "../../../authorization/may-write-secret.ts";
 import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";

@@ -11,7 +11,7 @@ import { jsonOf } from "../../../../foundation/issuers/terms-digest.ts";
 import { type KeyOrigin, originsOf } from "../../../access-keys/key-origins.ts";
 import { type CreatorLimitsDeps, creatorError } from "../../../access-keys/kinds/owned-access-keys/creator-limits.ts";
 import { keyOfRequest, limitingMakersOf } from "../../../access-keys/kinds/owned-access-keys/lineage.ts";
-import { isPermissionSubset } from "../../../access-keys/permission-subset.ts";
+import { isPermissionSubset } from "../../../access-keys/validity/permission-subset.ts";
 import type { Authorization } from "../../../authorization/feature.ts";
 import {
   CLUSTER_TRUST_RULES,

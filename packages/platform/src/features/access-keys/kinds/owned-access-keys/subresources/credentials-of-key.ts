@@ -2,7 +2,7 @@
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
-import type { AccessKeyIndex } from "../../../access-key-index.ts";
+import type { AccessKeyIndex } from "../../../index/access-key-index.ts";
 import type { CredentialSubject } from "../../credentials-subresource.ts";
 import { visibleKey } from "./visible-key.ts";
 

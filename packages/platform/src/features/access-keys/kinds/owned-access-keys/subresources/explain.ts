@@ -26,13 +26,13 @@ import {
   textOfEntry,
 } from "../../../../authorization/scope-entry.ts";
 import { unknownNames } from "../../../../directory/unknown-names.ts";
-import type { AccessKeyIndex } from "../../../access-key-index.ts";
 import type { AccessKeyState } from "../../../access-key-state.ts";
+import type { AccessKeyIndex } from "../../../index/access-key-index.ts";
 import { usesRefusal } from "../../../key-uses.ts";
-import { remedyOfKeyRefusal } from "../../../key-validity.ts";
-import type { GatherUses } from "../../../periodic-writer.ts";
+import type { GatherUses } from "../../../last-use/periodic-writer.ts";
 import type { KeyUsage } from "../../../usage/key-usage.ts";
 import { mergeUsage } from "../../../usage/key-usage-record.ts";
+import { remedyOfKeyRefusal } from "../../../validity/key-validity.ts";
 import { namedInScope, type ScopeWarningDeps } from "../scope-warnings.ts";
 import { visibleKey } from "./visible-key.ts";
 

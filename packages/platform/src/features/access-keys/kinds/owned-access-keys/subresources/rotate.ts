@@ -14,12 +14,12 @@ import type { ResourceStorage } from "@postern/apiserver/registry/resource-stora
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import { wrapMsOf } from "../../../../wrapped-values/wrap-request.ts";
 import { ownerOf } from "../../../access-key-owner.ts";
-import type { AccessKeySecrets } from "../../../access-key-secrets.ts";
+import { specOf, withKey } from "../../../chosen-values/secret-fields.ts";
 import { keyEvent, type RecordKeyEvent } from "../../../key-events.ts";
 import { originsOf } from "../../../key-origins.ts";
 import { retiredByNonce, rotateValue } from "../../../rotation/rotate-value.ts";
 import type { SealedRecordWriter } from "../../../rotation/sealed-record-writer.ts";
-import { specOf, withKey } from "../../../secret-fields.ts";
+import type { AccessKeySecrets } from "../../../secrets/access-key-secrets.ts";
 import { type CreatorLimitsDeps, checkCreator } from "../creator-limits.ts";
 import { checkDelivery, deliverValue, type SecretDeliveryDeps } from "../delivery-secret.ts";
 import { othersOf } from "../sealed-fields.ts";

@@ -12,9 +12,9 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Configuration } from "../../../../../foundation/config/configuration.ts";
 import { isFrontProxyCredential } from "../../../../../foundation/http/front-proxy-credential.ts";
 import type { KubeconfigCredential } from "../../../../../foundation/kubeconfig/kubeconfig.ts";
-import type { AccessKeyIndex } from "../../../../access-keys/access-key-index.ts";
 import { ownerUid } from "../../../../access-keys/access-key-owner.ts";
 import { isForAudience, platformAudience } from "../../../../access-keys/audiences.ts";
+import type { AccessKeyIndex } from "../../../../access-keys/index/access-key-index.ts";
 import { originsOf } from "../../../../access-keys/key-origins.ts";
 import { isBoundToSources } from "../../../../access-keys/key-sources.ts";
 import type { ChildKeyRequest, MintAccessKey } from "../../../../access-keys/mint-access-key.ts";

@@ -6,10 +6,10 @@ import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import { authorizationAttributesOf, forbiddenErrorFor } from "@postern/apiserver/context/authorization-attributes";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { isSystemName } from "../../../../../foundation/kinds/system-name.ts";
-import type { AccessKeyIndex } from "../../../../access-keys/access-key-index.ts";
 import type { AccessKeyOwner } from "../../../../access-keys/access-key-owner.ts";
 import { ownerOfCaller, sameOwner } from "../../../../access-keys/access-key-owner.ts";
 import type { AccessKeyState } from "../../../../access-keys/access-key-state.ts";
+import type { AccessKeyIndex } from "../../../../access-keys/index/access-key-index.ts";
 import type { Directory } from "../../../../directory/directory.ts";
 
 export type RequesterDeps = {
