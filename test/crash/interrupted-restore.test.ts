@@ -104,7 +104,9 @@ it("is refused by servers and other restores, and continues after a kill", async
 
   const said = await succeed(postern(...restoreInto(dataDir)));
   expect(said).toMatch(/access keys: 2 kept, 0 disabled, 1 left out/);
-  expect(said).toMatch(/keys that were revoked after 20\S+Z, the time of the --revocations list, are valid again/);
+  expect(said).toMatch(
+    /keys and access that were revoked after 20\S+Z, the time of the --revocations list, are valid again/,
+  );
   expect((await readdir(dataDir)).filter((name) => name.includes("partial"))).toEqual([]);
   await expectRestored(dataDir);
 });

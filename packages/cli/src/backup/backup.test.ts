@@ -246,3 +246,103 @@ describe("postern backup and restore", () => {
     expect(await refusal("backup", "--data-dir", origin, "--out", file("locked"))).toMatch(/in use by another server/);
   });
 });
+
+describe("access for a time and one-time values", () => {
+  const API = "/apis/management.postern/v1";
+  const file = (name: string) => join(root, `once-${name}`);
+  const origin = () => file("origin");
+  const UNKNOWN = /is unknown or has expired/;
+  const people: Record<string, string> = {};
+  const wrapped: Record<string, string> = {};
+
+  const made = async (server: Server, path: string, body: object, key?: string): Promise<any> => {
+    const answer = await server.call("POST", `${API}/${path}`, body, key);
+    expect(answer.status, JSON.stringify(answer.body)).toBe(201);
+    return answer.body;
+  };
+  const seesProject = async (server: Server, name: string): Promise<boolean> =>
+    (await server.call("GET", `${API}/projects/default`, undefined, people[name])).status === 200;
+  /** "" where it reads its credential. */
+  const refusalOf = async (server: Server, name: string): Promise<string> => {
+    const { status, body } = await server.call("POST", "/unwrap", { value: wrapped[name] }, "");
+    return status === 200 ? "" : body.message;
+  };
+
+  beforeAll(async () => {
+    await using server = await start(origin());
+    for (const name of ["keeps", "loses"]) {
+      await made(server, "users", { metadata: { name } });
+      people[name] = await makeKey(server, name, { user: name });
+    }
+    await made(server, "clusteraccesspolicies", {
+      metadata: { name: "viewers" },
+      spec: {
+        requesters: { users: ["keeps", "loses"] },
+        targets: [{ kind: "Project", projects: ["default"], roles: ["postern:project-viewer"] }],
+        maxDurationSeconds: 86_400,
+        autoApprove: "true",
+      },
+    });
+    for (const name of ["keeps", "loses"]) {
+      const spec = {
+        policy: { name: "viewers" },
+        target: { project: "default" },
+        role: "postern:project-viewer",
+        durationSeconds: 86_400,
+        reason: "test",
+      };
+      await made(server, "accessrequests", { metadata: { name }, spec }, people[name]);
+      expect(await seesProject(server, name)).toBe(true);
+    }
+    for (const name of ["read", "later", "before"]) {
+      const { status } = await made(server, "ownedaccesskeys?wrap=1h", {
+        metadata: { name: `wrapped-${name}` },
+        spec: {},
+      });
+      wrapped[name] = status.wrapped.value;
+    }
+    expect(await refusalOf(server, "before")).toBe("");
+    await ok("backup", "--kubeconfig", server.kubeConfig, "--out", file("backup"));
+
+    await made(server, "accessrequests/loses/approval", { spec: { decision: "Revoke" } });
+    expect(await seesProject(server, "loses")).toBe(false);
+    expect(await refusalOf(server, "read")).toBe("");
+    await ok("backup", "--kubeconfig", server.kubeConfig, "--revocations-out", file("in-force"));
+  });
+
+  const restored = async (name: string, ...choice: readonly string[]) => {
+    const dataDir = await newDataDir(origin(), `once-${name}`);
+    await cp(join(origin(), "admin.kubeconfig"), join(dataDir, "admin.kubeconfig"));
+    const said = await ok("restore", "--in", file("backup"), "--data-dir", dataDir, ...choice);
+    return { said, server: await start(dataDir) };
+  };
+
+  it.each([
+    ["a list", () => ["--revocations", file("in-force")]],
+    ["a newer store", () => ["--newer-store", `sqlite:${join(origin(), "postern.db")}`]],
+  ])("what was revoked or used after the backup does not come back with %s", async (name, choice) => {
+    const { said, server } = await restored(name.replaceAll(" ", "-"), ...choice());
+    await using _ = server;
+    expect(said).toContain("1 approved access requests left out");
+    expect(said).toContain("2 one-time values left out");
+    expect(await seesProject(server, "keeps")).toBe(true);
+    expect(await seesProject(server, "loses")).toBe(false);
+    // The key inside is good: the value is what is refused.
+    expect(await refusalOf(server, "read")).toMatch(UNKNOWN);
+    expect(await refusalOf(server, "later")).toMatch(UNKNOWN);
+    // A reading before the backup is still noticed.
+    expect(await refusalOf(server, "before")).toMatch(/was read at/);
+  });
+
+  it("nothing of it comes back with --disable-all-keys, and all of it with --keep-keys", async () => {
+    const disabled = await restored("disable", "--disable-all-keys");
+    expect(disabled.said).toContain("2 approved access requests left out");
+    expect(await refusalOf(disabled.server, "later")).toMatch(UNKNOWN);
+    await disabled.server[Symbol.asyncDispose]();
+
+    const kept = await restored("keep", "--keep-keys");
+    await using server = kept.server;
+    expect(kept.said).not.toContain("left out,");
+    for (const name of ["keeps", "loses"]) expect(await seesProject(server, name)).toBe(true);
+  });
+});

@@ -39,7 +39,7 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
     const configuration = await store.load();
     const { restoreStore } = await import("@postern/platform/operations/store-commands");
     using progress = createProgress({ ...context, isForPrograms: flags.output !== "text" });
-    const { entries, keys, listTakenAt, needsPreviousServerKey } = await restoreStore({
+    const { entries, keys, leftOut, listTakenAt, needsPreviousServerKey } = await restoreStore({
       configuration,
       file: fromHere(flags.in),
       choice,
@@ -50,6 +50,7 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
     const outcome = {
       entries,
       accessKeys: { kept: keys.kept, disabled: keys.disabled, leftOut: keys["left out"] },
+      leftOut,
       revocationsAsOf: listTakenAt === undefined ? null : new Date(listTakenAt).toISOString(),
       needsPreviousServerKey,
     };
@@ -57,9 +58,20 @@ export async function createRestoreCommand(context: CommandContext): Promise<Com
     context.stdout.write(
       `${entries} entries restored; access keys: ${keys.kept} kept, ${keys.disabled} disabled, ${keys["left out"]} left out\n`,
     );
+    const { accessRequests, oneTimeValues } = leftOut;
+    if (accessRequests > 0) {
+      context.stdout.write(
+        `${accessRequests} approved access requests left out, whose access is not granted any more\n`,
+      );
+    }
+    if (oneTimeValues > 0) {
+      context.stdout.write(`${oneTimeValues} one-time values left out, since each may have been used: create others\n`);
+    }
     if (listTakenAt !== undefined) {
       const at = new Date(listTakenAt).toISOString();
-      context.stdout.write(`keys that were revoked after ${at}, the time of the --revocations list, are valid again\n`);
+      context.stdout.write(
+        `keys and access that were revoked after ${at}, the time of the --revocations list, are valid again\n`,
+      );
     }
     if (choice.type === "disable") context.stdout.write("the next start creates a key for the administrator\n");
     if (needsPreviousServerKey) {

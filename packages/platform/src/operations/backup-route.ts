@@ -5,6 +5,7 @@ import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/me
 import type { Handler } from "@postern/apiserver/context/request-context";
 import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api-response";
 import type { AccessKeys } from "../features/access-keys/feature.ts";
+import type { AccessGrants } from "../features/access-requests/access-grants.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import { credentialPrefixes } from "../features/certificates/feature.ts";
 import type { Foundation } from "../foundation/foundation.ts";
@@ -30,10 +31,12 @@ export function backupRoute(
   {
     keys,
     certificates,
+    granted,
     store,
   }: {
     readonly keys: AccessKeys;
     readonly certificates: CertificateLedger;
+    readonly granted: AccessGrants;
     readonly store: Pick<ServerStore, "disk" | "serverKeys">;
   },
 ): ManagementRoute {
@@ -42,7 +45,7 @@ export function backupRoute(
     runtime: { clock, random },
   } = base;
   const serverKey = store.serverKeys.backups;
-  const inForce = { keys: keys.index, certificates, prefixes: credentialPrefixes(base), cache };
+  const inForce = { keys: keys.index, certificates, granted, prefixes: credentialPrefixes(base), cache };
   const handle: Handler = async ({ request, signal }) => {
     if (request.method !== "POST") throw methodNotAllowedError();
     const { content, key } = readBody(await request.body(MAX_BODY_BYTES));

@@ -6,6 +6,7 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../features/access-keys/index/access-key-index.ts";
 import { usesRefusal } from "../features/access-keys/key-uses.ts";
 import { readSealedAccessKey } from "../features/access-keys/record/sealed-access-key.ts";
+import type { AccessGrants } from "../features/access-requests/access-grants.ts";
 import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
 import { decodeCertificate } from "../features/certificates/issued-certificate.ts";
 import type { RecordPrefixes } from "../foundation/store/record-prefixes.ts";
@@ -14,6 +15,7 @@ import { type KnownKey, rightsDigest, type ValidKeys } from "./valid-keys.ts";
 export type CredentialsInForce = {
   readonly keys: Pick<AccessKeyIndex, "byId" | "refusalOf">;
   readonly certificates: Pick<CertificateLedger, "refusalOf">;
+  readonly granted: Pick<AccessGrants, "liveUids">;
   /** Where their records are. */
   readonly prefixes: RecordPrefixes;
   readonly cache: WatchCache;
@@ -23,7 +25,12 @@ export type CredentialsInForce = {
 export async function listValidKeys(inForce: CredentialsInForce, clock: Clock): Promise<ValidKeys> {
   const takenAt = clock.now();
   await inForce.cache.refresh();
-  return { takenAt, keys: listKeys(inForce), certificates: listCertificates(inForce) };
+  return {
+    takenAt,
+    keys: listKeys(inForce),
+    certificates: listCertificates(inForce),
+    grants: inForce.granted.liveUids(),
+  };
 }
 
 function listKeys({ keys, cache, prefixes: { accessKeys: prefix } }: CredentialsInForce): readonly KnownKey[] {

@@ -3,6 +3,7 @@ import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached
 import { describe, expect, it } from "vitest";
 import { readSealedAccessKey } from "../features/access-keys/record/sealed-access-key.ts";
 import { encodeCertificate } from "../features/certificates/issued-certificate.ts";
+import { recordPrefixOf } from "../foundation/store/record-kinds.ts";
 import { createEntryRestorer, type KeyPolicy } from "./restore-entry.ts";
 import { type KnownKey, rightsDigest } from "./valid-keys.ts";
 
@@ -31,7 +32,7 @@ function restored(policy: KeyPolicy, spec?: JsonObject) {
 
 const inForce = (...keys: readonly KnownKey[]): KeyPolicy => ({
   type: "in-force",
-  list: { takenAt: 0, keys, certificates: ["AB"] },
+  list: { takenAt: 0, keys, certificates: ["AB"], grants: ["granted"] },
 });
 
 describe("the record of an access key", () => {
@@ -89,5 +90,49 @@ describe("the record of a certificate", () => {
     expect(restore(entryOfSerial("CD")).entry).toBeUndefined();
     expect(createEntryRestorer({ type: "keep" }, PREFIXES)(entryOfSerial("CD")).entry).toBeDefined();
     expect(createEntryRestorer({ type: "disable" }, PREFIXES)(entryOfSerial("AB")).entry).toBeUndefined();
+  });
+});
+
+describe("an approved access request", () => {
+  const entryOfRequest = (uid: string, phase: string, resource = "accessrequests") => ({
+    key: `/${resource}/x`,
+    value: encodeStoredValue({
+      apiVersion: "management.example.com/v1",
+      kind: "AccessRequest",
+      metadata: { name: "x", uid },
+      spec: { policy: { name: "p" }, target: { project: "a" }, durationSeconds: 600 },
+      status: { phase },
+    } as never),
+  });
+
+  it.each<[string, KeyPolicy, string, string, boolean]>([
+    ["stays where the list has its uid", inForce(), "granted", "Approved", true],
+    ["goes where its access was revoked", inForce(), "revoked", "Approved", false],
+    ["goes where all keys are disabled", { type: "disable" }, "granted", "Approved", false],
+    ["stays on demand", { type: "keep" }, "revoked", "Approved", true],
+    ["that is pending stays", inForce(), "pending", "Pending", true],
+    ["that has ended stays", inForce(), "ended", "Revoked", true],
+  ])("%s", (_, policy, uid, phase, stays) => {
+    const { entry } = createEntryRestorer(policy, PREFIXES)(entryOfRequest(uid, phase));
+    expect(entry !== undefined).toBe(stays);
+  });
+
+  it("of another resource is not looked at", () => {
+    const { entry } = createEntryRestorer(inForce(), PREFIXES)(entryOfRequest("revoked", "Approved", "others"));
+    expect(entry).toBeDefined();
+  });
+});
+
+describe("a value with which a cluster joins", () => {
+  const record = (content: object) => ({
+    key: `${recordPrefixOf("management", "cluster-joins")}u`,
+    value: encodeStoredValue({ apiVersion: "v1", kind: "ClusterJoin", metadata: { name: "u" }, ...content } as never),
+  });
+
+  it("goes where it is unused in the backup, and one that was used stays so", () => {
+    const restore = createEntryRestorer(inForce(), PREFIXES);
+    expect(restore(record({ hash: "h", until: 1 }))).toEqual({ entry: undefined, leftOut: "oneTimeValues" });
+    expect(restore(record({ digest: "h", until: 1, used: { at: 0, peerUid: "p" } })).entry).toBeDefined();
+    expect(createEntryRestorer({ type: "keep" }, PREFIXES)(record({ hash: "h", until: 1 })).entry).toBeDefined();
   });
 });

@@ -9,12 +9,13 @@ import type { BackupEntry } from "./entry-frames.ts";
 import { fillStore } from "./fill-store.ts";
 import { readBackup } from "./read-backup.ts";
 import { type CountEntries, canBeFilled } from "./read-store.ts";
-import { createEntryRestorer, type KeyOutcome, type KeyPolicy } from "./restore-entry.ts";
+import { createEntryRestorer, type KeyOutcome, type KeyPolicy, type LeftOut } from "./restore-entry.ts";
 
 export type RestoreReport = {
   readonly entries: number;
   /** How many access keys had which fate. */
   readonly keys: { readonly [outcome in KeyOutcome]: number };
+  readonly leftOut: LeftOut;
 };
 
 /** Throws BackupError where the list of keys cannot tell what was revoked after the backup. */
@@ -41,17 +42,19 @@ export async function restoreBackup(options: {
   }
   const restore = createEntryRestorer(policy, header.prefixes);
   const keys = { kept: 0, disabled: 0, "left out": 0 };
+  const leftOut = { accessRequests: 0, oneTimeValues: 0 };
   let written = 0;
   for await (const { entries } of readBackup(path, key)) {
     const wanted: BackupEntry[] = [];
     for (const entry of entries) {
       const restored = restore(entry);
       if (restored.key !== undefined) keys[restored.key]++;
+      if (restored.leftOut !== undefined) leftOut[restored.leftOut]++;
       if (restored.entry !== undefined) wanted.push(restored.entry);
     }
     await fillStore(storage, wanted);
     options.onEntries?.(entries.length);
     written += wanted.length;
   }
-  return { entries: written, keys };
+  return { entries: written, keys, leftOut };
 }

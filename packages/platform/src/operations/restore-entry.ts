@@ -1,15 +1,21 @@
-// Decides about each entry of a backup: a key or a certificate that is not accepted any more does not come back.
+// Decides about each entry of a backup: credentials, and access for a time, that are not accepted any more do not come back, and neither do values that
+// are for one use.
 
+import { MANAGEMENT } from "@postern/api/platform-names";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { readSealedAccessKey, writeSealedAccessKey } from "../features/access-keys/record/sealed-access-key.ts";
+import { ACCESS_REQUESTS, readRequest } from "../features/access-requests/request-record.ts";
 import { decodeCertificate } from "../features/certificates/issued-certificate.ts";
+import { isUnused } from "../features/cluster-tunnels/join-values.ts";
+import { isUnread } from "../features/wrapped-values/wrapped-record.ts";
 import { FIRST_START_KEY } from "../foundation/store/first-start-mark.ts";
+import { recordPrefixOf } from "../foundation/store/record-kinds.ts";
 import type { RecordPrefixes } from "../foundation/store/record-prefixes.ts";
 import type { BackupEntry } from "./entry-frames.ts";
 import { type KnownKey, rightsDigest, type ValidKeys } from "./valid-keys.ts";
 
-/** Which keys of the backup stay valid. */
+/** Which keys, certificates and approved access requests of the backup stay valid. */
 export type KeyPolicy =
   /** Restored as they were: the backup is known to be newer than every revocation. */
   | { readonly type: "keep" }
@@ -25,17 +31,22 @@ type RestoredEntry = {
   readonly entry: BackupEntry | undefined;
   /** For the record of an access key, what was decided. */
   readonly key?: KeyOutcome;
+  readonly leftOut?: keyof LeftOut;
 };
+
+/** How many access requests and one-time values of the backup are not restored. */
+export type LeftOut = { readonly accessRequests: number; readonly oneTimeValues: number };
 
 type RestoreEntry = (entry: BackupEntry) => RestoredEntry;
 
 export function createEntryRestorer(policy: KeyPolicy, { accessKeys, certificates }: RecordPrefixes): RestoreEntry {
-  const list = policy.type === "in-force" ? policy.list : { keys: [], certificates: [] };
+  const list = policy.type === "in-force" ? policy.list : { keys: [], certificates: [], grants: [] };
   const known = new Map(list.keys.map((key) => [key.uid, key]));
   const serials = new Set(list.certificates);
+  const granted = new Set(list.grants);
+  const requests = besides(accessKeys, ACCESS_REQUESTS);
 
   const ofKey = (entry: BackupEntry): RestoredEntry => {
-    if (policy.type === "keep") return { entry, key: "kept" };
     const object = decode(entry);
     const { metadata, ...rest } = object.decode();
     const spec = isJsonObject(rest["spec"]) ? rest["spec"] : {};
@@ -54,18 +65,38 @@ export function createEntryRestorer(policy: KeyPolicy, { accessKeys, certificate
   };
 
   const ofCertificate = (entry: BackupEntry): RestoredEntry => {
-    const isKept = policy.type === "keep" || serials.has(decodeCertificate(decode(entry)).serial);
+    const isKept = serials.has(decodeCertificate(decode(entry)).serial);
     return { entry: isKept ? entry : undefined };
   };
 
+  const ofRequest = (entry: BackupEntry): RestoredEntry => {
+    const { phase, uid } = readRequest(decode(entry));
+    return phase !== "Approved" || granted.has(uid) ? { entry } : { entry: undefined, leftOut: "accessRequests" };
+  };
+
+  /** Nothing tells whether it was used since. */
+  const ofOneTimeValue = (entry: BackupEntry, isGood: (record: CachedObject) => boolean): RestoredEntry =>
+    isGood(decode(entry)) ? { entry: undefined, leftOut: "oneTimeValues" } : { entry };
+
   return (entry) => {
-    if (entry.key.startsWith(accessKeys)) return ofKey(entry);
+    const isKey = entry.key.startsWith(accessKeys);
+    if (policy.type === "keep") return { entry, ...(isKey ? { key: "kept" } : {}) };
+    if (isKey) return ofKey(entry);
     if (entry.key.startsWith(certificates)) return ofCertificate(entry);
+    if (entry.key.startsWith(requests)) return ofRequest(entry);
+    if (entry.key.startsWith(WRAPPED_VALUES)) return ofOneTimeValue(entry, isUnread);
+    if (entry.key.startsWith(JOIN_VALUES)) return ofOneTimeValue(entry, isUnused);
     // Without it the next start is a first one, which is where an administrator gets a key.
     if (entry.key === FIRST_START_KEY && policy.type === "disable") return { entry: undefined };
     return { entry };
   };
 }
+
+const WRAPPED_VALUES = recordPrefixOf(MANAGEMENT, "wrapped-values");
+const JOIN_VALUES = recordPrefixOf(MANAGEMENT, "cluster-joins");
+
+/** The prefix of another resource of the same API group. */
+const besides = (prefix: string, resource: string): string => prefix.replace(/[^/]+\/$/, `${resource}/`);
 
 /** A key that was narrowed since must not come back as wide as it was. */
 const isAsItWas = ({ inForce, rights }: KnownKey, spec: JsonObject): boolean =>

@@ -102,7 +102,7 @@ export async function openStoppedServer(
     const granted = teardown.use(openAccessGrants(base));
     const keys = teardown.use(openAccessKeys(base, { directory, grants: unionGrants(rules, providers, granted) }));
     const certificates = teardown.use(openCertificates(base, { keys, directory, granted }));
-    const inForce = { keys: keys.index, certificates, prefixes: credentialPrefixes(base), cache };
+    const inForce = { keys: keys.index, certificates, granted, prefixes: credentialPrefixes(base), cache };
     const serverKeys = deriveServerKeys(serverSecrets[0]);
     return { disk, base, inForce, serverKeys, [Symbol.asyncDispose]: () => teardown.run() };
   } catch (error) {

@@ -26,6 +26,8 @@ export type ValidKeys = {
   readonly keys: readonly KnownKey[];
   /** Serial numbers of the client certificates that are accepted. */
   readonly certificates: readonly string[];
+  /** Uids of the access requests whose access lasts. Lists of earlier releases have none. */
+  readonly grants: readonly string[];
 };
 
 const VERSION = 1;
@@ -50,11 +52,11 @@ export function decodeValidKeys(text: string, serverKeys: readonly Uint8Array[])
     );
   }
   const list = parseJson(content);
-  const { version, takenAt, keys, certificates }: JsonObject = isJsonObject(list) ? list : {};
+  const { version, takenAt, keys, certificates, grants }: JsonObject = isJsonObject(list) ? list : {};
   if (version !== VERSION || typeof takenAt !== "number") {
     throw new BackupError("the list of --revocations was created by another release: use that release");
   }
-  return { takenAt, keys: objectsOf(keys).map(readKey), certificates: textsOf(certificates) };
+  return { takenAt, keys: objectsOf(keys).map(readKey), certificates: textsOf(certificates), grants: textsOf(grants) };
 }
 
 /** Digest of the permissions in a record of an access key. Names, and whether it is disabled, do not count. */

@@ -28,13 +28,13 @@ import { createKeyMint, type KeyMint } from "../features/access-keys/kinds/mint-
 import type { GatherUses } from "../features/access-keys/last-use/periodic-writer.ts";
 import type { OwnAddresses } from "../features/access-keys/proofs/proof-verifier.ts";
 import type { UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
-import { openAccessGrants } from "../features/access-requests/access-grants.ts";
+import { type AccessGrants, openAccessGrants } from "../features/access-requests/access-grants.ts";
 import { accessRequestControllers } from "../features/access-requests/controllers/index.ts";
 import { type AccessRequests, openAccessRequests } from "../features/access-requests/feature.ts";
 import { type AccessRequestKinds, accessRequestKinds } from "../features/access-requests/kinds/index.ts";
 import { createServerActivity, type ServerActivity } from "../features/activity/server-activity.ts";
 import { type Authorization, openAuthorization } from "../features/authorization/feature.ts";
-import type { GrantedAccess } from "../features/authorization/granted-access.ts";
+
 import { authorizationKinds } from "../features/authorization/kinds/index.ts";
 import { openBudgets } from "../features/budgets/feature.ts";
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
@@ -111,7 +111,7 @@ export type Platform = {
   readonly mint: KeyMint;
   readonly certificates: CertificateLedger;
   /** Access for a time. */
-  readonly granted: GrantedAccess;
+  readonly granted: AccessGrants;
   readonly authorization: Authorization;
   readonly trust: Trust;
   readonly tunnels: ClusterTunnels;

@@ -87,13 +87,13 @@ export type ManagementRouteParts = {
 
 /** For the operators of the server: behind the chain of the management API. */
 export const managementRoutes = (
-  { base, keys, certificates, clusters, activity }: Platform,
+  { base, keys, certificates, granted, clusters, activity }: Platform,
   { store, endpoint, readActivity, auditPath, examine }: ManagementRouteParts,
 ): readonly ManagementRoute[] => [
   activityRoute(base, { activity, keys: keys.index, readActivity }),
   authorityRoute(base, { keys, certificates, clusters, endpoint }),
   auditSearchRoute(base, auditPath),
-  backupRoute(base, { keys, certificates, store }),
+  backupRoute(base, { keys, certificates, granted, store }),
   doctorRoute(base, examine),
   keyRingRoute(base, { keys, store }),
 ];

@@ -18,6 +18,8 @@ export type AccessGrants = GrantedAccess &
   GrantedGroups &
   KeyGrants &
   Disposable & {
+    /** Uids of the requests whose access lasts. */
+    liveUids(): readonly string[];
     /** Whether its time is over, also for a clock that was set back. */
     hasEnded(uid: string): boolean;
     /** Stored requests, for limits. */
@@ -205,6 +207,10 @@ export function openAccessGrants({ names, objects, epochs, runtime }: GrantsFoun
       return version;
     },
     isLive,
+    liveUids() {
+      settle();
+      return live.uids();
+    },
     hasEnded(uid) {
       const found = stored.byUid(uid);
       return found !== undefined && hasEnded(found);

@@ -57,6 +57,9 @@ type StoredJoinValue = AgentPlace & {
   readonly until: number;
 } & ({ readonly hash: string } | { readonly digest: string; readonly used: JoinValueUse });
 
+/** Whether no cluster has joined with the value of the record. */
+export const isUnused = (record: CachedObject): boolean => "hash" in record.decode();
+
 const hashOf = (value: string): string => createHash("sha256").update(value).digest("base64");
 
 /** `format`: that of access keys, so that logs, the audit log and scanners recognise such values. */

@@ -93,4 +93,7 @@ export function decodeWrapped(object: CachedObject): WrappedRecord {
   return { ...rest, suspicious };
 }
 
+/** Whether the value of the record still reads its credential. */
+export const isUnread = (record: CachedObject): boolean => decodeWrapped(record).content !== undefined;
+
 export const decodeWrappedEntry = (entry: StoredEntry): WrappedRecord => decodeWrapped(CachedObject.fromEntry(entry));
