@@ -10,6 +10,7 @@ import { waitForObject } from "@postern/apiserver/registry/wait-for-object";
 import { builtInClusterRoleBindings, builtInClusterRoles } from "../features/authorization/built-in-roles.ts";
 import type { Foundation } from "../foundation/foundation.ts";
 import { isFirstStart, markFirstStart } from "../foundation/store/first-start-mark.ts";
+import { keepNames } from "../foundation/store/stored-names.ts";
 import { NEW_STORE_TTL_SECONDS } from "./default-ttl.ts";
 
 /**
@@ -17,7 +18,7 @@ import { NEW_STORE_TTL_SECONDS } from "./default-ttl.ts";
  * and does not leave a server without an administrator.
  */
 export async function firstStart(
-  { names, storage, installed, runtime: { clock }, signal }: Foundation,
+  { configuration, names, storage, installed, runtime: { clock }, signal }: Foundation,
   prepareAdministrator: () => Promise<void>,
 ): Promise<boolean> {
   if (!(await isFirstStart(storage))) return false;
@@ -30,6 +31,7 @@ export async function firstStart(
     await createWhenAbsent(resource, object, clock, signal);
   }
   await prepareAdministrator();
+  await keepNames(storage, configuration);
   await markFirstStart(storage, clock, { defaultKeyTTLSeconds: NEW_STORE_TTL_SECONDS });
   return true;
 }

@@ -29,6 +29,7 @@ import {
   type ServerKeys,
   serverKeyPath,
 } from "../foundation/store/server-keys.ts";
+import { assertSameNames } from "../foundation/store/stored-names.ts";
 import type { CredentialsInForce } from "./list-valid-keys.ts";
 
 export type StoppedServer = AsyncDisposable & {
@@ -57,6 +58,7 @@ export async function openStoppedServer(
     if (await isFirstStart(disk)) {
       throw new ConfigurationError(`the store is empty; no server has started on it: correct ${flags}`);
     }
+    await assertSameNames(disk, configuration);
     const { clock, scheduler, random } = systemRuntime;
     const ignore = (): void => undefined;
     const keyRing = await withRemedy(

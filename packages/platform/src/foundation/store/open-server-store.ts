@@ -20,6 +20,7 @@ import { type OpenedStore, openStore, type StoreWaiting } from "./open-store.ts"
 import { repeat } from "./repeat.ts";
 import { reportStoreCheck } from "./report-store-check.ts";
 import { createServerSecret, deriveServerKeys, type ServerKeys, type ServerSecrets } from "./server-keys.ts";
+import { keepNames } from "./stored-names.ts";
 
 /** How often files with credentials of the store are looked at. */
 const RELOAD_MS = 60_000;
@@ -39,7 +40,7 @@ export type ServerStore = Pick<OpenedStore, "election" | "isShared" | "checks" |
   readonly isFirst: boolean;
 };
 
-/** Rejects with ConfigurationError: for a store that cannot be opened, and for a server key that is missing or does not open it. */
+/** Rejects with ConfigurationError: for a store that cannot be opened, and for a server key that is missing or does not open it, and for one of another platform. */
 export async function openServerStore(deps: {
   readonly configuration: Configuration;
   readonly secrets: ServerSecrets;
@@ -95,6 +96,8 @@ export async function openServerStore(deps: {
     );
   }
   const isFirst = await isFirstStart(disk);
+  // The names of a first start that has not completed may still be corrected.
+  if (!isFirst) await keepNames(disk, configuration);
   const secret = secrets.present ?? (await createServerSecret(configuration, random, isFirst));
   const serverSecrets = [secret, ...secrets.previous] as const;
   const sealed = await openSealedStore({ disk, isShared, serverSecrets, configuration, runtime, logger, metrics });

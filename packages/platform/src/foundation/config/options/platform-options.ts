@@ -15,7 +15,8 @@ export const platformOptions = {
       flag: "platform-domain",
       placeholder: "<domain>",
       default: "postern",
-      description: "Domain of the API groups (management.<domain>) and of label and annotation keys (<domain>/…)",
+      description:
+        "Domain of the API groups (management.<domain>) and of label and annotation keys (<domain>/…). A store keeps it from its first start on, with the next two options: a server with others does not start",
       rule: dnsSubdomain,
     }),
     name: textOption({
