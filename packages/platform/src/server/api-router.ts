@@ -10,7 +10,7 @@ import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
-import { resolveProxiedRequest } from "../features/authorization/proxied-call.ts";
+import { resolveProxiedRequest } from "../features/authorization/request/proxied-call.ts";
 import { isMistyped } from "../features/console/console-route.ts";
 import { type BrowserSessionDeps, openedBySessions } from "../features/sign-in/browser-session.ts";
 import { type FeatureRoute, isBelow } from "../foundation/http/feature-route.ts";

@@ -4,10 +4,10 @@
 import { createPlatformNames } from "@postern/api/platform-names";
 import { ruleAllows } from "@postern/apiserver/authorization/rbac/testing/rule-oracle";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { alwaysAllowedRules } from "../features/authorization/always-allowed.ts";
 import { builtInClusterRoles } from "../features/authorization/built-in-roles.ts";
-import { managementRequest } from "../features/authorization/platform-request.ts";
-import { inScope } from "../features/authorization/scope.ts";
+import { managementRequest } from "../features/authorization/request/platform-request.ts";
+import { alwaysAllowedRules } from "../features/authorization/restrictions/always-allowed.ts";
+import { inScope } from "../features/authorization/restrictions/scope.ts";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
 
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });

@@ -4,7 +4,7 @@ import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { followAccounts } from "../../foundation/store/record-accounts.ts";
-import { audienceOfRequest } from "../authorization/audience-of-request.ts";
+import { audienceOfRequest } from "../authorization/request/audience-of-request.ts";
 import type { Directory } from "../directory/directory.ts";
 import { type AccessKeyAuthenticator, createAccessKeyAuthenticator } from "./access-key-authenticator.ts";
 import type { GrantedGroups } from "./access-key-identity.ts";

@@ -12,10 +12,10 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { type ManualTime, manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { expect, test } from "vitest";
-import { insideClusterRoles } from "../authorization/inside-groups.ts";
-import { createInstancePermissionIndex } from "../authorization/instance-permissions.ts";
+import { insideClusterRoles } from "../authorization/inside/inside-groups.ts";
+import { createInstancePermissionIndex } from "../authorization/members/instance-permissions.ts";
+import { createProjectMembershipIndex } from "../authorization/members/project-memberships.ts";
 import { projectRolesOf } from "../authorization/owner-permissions.ts";
-import { createProjectMembershipIndex } from "../authorization/project-memberships.ts";
 import { type AccessGrants, openAccessGrants } from "./access-grants.ts";
 import { CLOCK_SKEW_MS } from "./access-limits.ts";
 

@@ -2,7 +2,7 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { AccessOffers } from "../authorization/platform-decision.ts";
-import type { PlatformRequest } from "../authorization/platform-request.ts";
+import type { PlatformRequest } from "../authorization/request/platform-request.ts";
 import type { Directory } from "../directory/directory.ts";
 import { MAX_OFFER_EXPRESSIONS } from "./access-limits.ts";
 import type { AccessPolicies } from "./access-policies.ts";

@@ -6,7 +6,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED } from "@postern/apiserver/authentication/user-info";
 import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import { PUBLIC_PATHS } from "@postern/kubernetes/builtin/rbac/bootstrap-policy";
-import { alwaysAllowedRules } from "./always-allowed.ts";
+import { alwaysAllowedRules } from "./restrictions/always-allowed.ts";
 
 const READ = ["get", "list", "watch"];
 const WRITE = ["create", "update", "patch", "delete", "deletecollection"];

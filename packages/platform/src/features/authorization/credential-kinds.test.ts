@@ -2,9 +2,9 @@
 
 import type { AccessKeyRule } from "@postern/api/access-key-restrictions";
 import { describe, expect, test } from "vitest";
-import { issuesCredential } from "./issues-credential.ts";
-import type { PlatformRequest, TargetedRequest } from "./platform-request.ts";
-import { allowingRule } from "./rules.ts";
+import { issuesCredential } from "./request/issues-credential.ts";
+import type { PlatformRequest, TargetedRequest } from "./request/platform-request.ts";
+import { allowingRule } from "./restrictions/rules.ts";
 import {
   inner,
   intoCluster,

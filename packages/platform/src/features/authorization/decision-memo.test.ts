@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { accessKey } from "../access-keys/testing/access-key.ts";
 import { DecisionMemo } from "./decision-memo.ts";
-import type { PlatformRequest } from "./platform-request.ts";
+import type { PlatformRequest } from "./request/platform-request.ts";
 import { inner, intoCluster, intoVirtualCluster, management, path, userInfo } from "./testing/memory-world.ts";
 
 const alice = userInfo("alice");

@@ -3,7 +3,7 @@
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
 import type { PlatformDecision } from "./platform-decision.ts";
-import type { PlatformRequest } from "./platform-request.ts";
+import type { PlatformRequest } from "./request/platform-request.ts";
 
 /** The cache is cleared at this size: common decisions are back within a few requests. */
 const CAPACITY = 50_000;

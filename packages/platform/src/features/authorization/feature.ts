@@ -9,18 +9,18 @@ import { createEscalationCheck, type EscalationCheck } from "@postern/kubernetes
 import { rbacViews } from "@postern/kubernetes/server/standard-surface";
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { AccessKeys } from "../access-keys/feature.ts";
-import { createEffectiveRules } from "./effective-rules.ts";
-import { filterByVisibility } from "./filter-by-visibility.ts";
+import { createEffectiveRules } from "./effective-rules/effective-rules.ts";
 import type { FilteredResource } from "./filtered-resources.ts";
 import type { GrantedAccess } from "./granted-access.ts";
-import { createInstancePermissionIndex } from "./instance-permissions.ts";
-import { createMembershipCheck, type MembershipCheck } from "./membership-check.ts";
+import { createInstancePermissionIndex } from "./members/instance-permissions.ts";
+import { createMembershipCheck, type MembershipCheck } from "./members/membership-check.ts";
+import { createProjectMembershipIndex } from "./members/project-memberships.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import type { AccessOffers, DecisionDeps, PlatformAuthorizer } from "./platform-decision.ts";
-import { createProjectMembershipIndex } from "./project-memberships.ts";
 import { createProjectSources, type SourceCheckDeps } from "./project-sources.ts";
 import { standingEscalationCheck } from "./standing-user.ts";
-import { createVisibility } from "./visibility.ts";
+import { filterByVisibility } from "./visibility/filter-by-visibility.ts";
+import { createVisibility } from "./visibility/visibility.ts";
 
 export type Authorization = Disposable & {
   readonly authorizer: PlatformAuthorizer;

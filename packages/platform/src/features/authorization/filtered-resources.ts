@@ -1,7 +1,7 @@
 // The kinds whose lists are filtered instead of refused: every user may list them, and sees the objects that it may get.
 
 import type { PlatformNames } from "@postern/api/platform-names";
-import type { PlatformRequest } from "./platform-request.ts";
+import type { PlatformRequest } from "./request/platform-request.ts";
 
 export const FILTERED_RESOURCES = [
   "projects",

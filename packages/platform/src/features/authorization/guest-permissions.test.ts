@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
-import type { PlatformRequest } from "./platform-request.ts";
+import type { PlatformRequest } from "./request/platform-request.ts";
 import {
   type Instance,
   instanceWith,

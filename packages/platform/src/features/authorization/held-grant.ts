@@ -3,7 +3,7 @@
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { GrantedAccess, HeldGrant } from "./granted-access.ts";
-import type { InsideIdentity, InstancePlace } from "./inside-groups.ts";
+import type { InsideIdentity, InstancePlace } from "./inside/inside-groups.ts";
 
 export type HeldGrantSources = {
   readonly names: Pick<PlatformNames, "accessRequestGroup">;

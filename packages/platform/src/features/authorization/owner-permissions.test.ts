@@ -2,9 +2,9 @@
 
 import { RuleIndex } from "@postern/apiserver/authorization/rbac/rule-index";
 import { describe, expect, it, test } from "vitest";
+import { indexMembership } from "./members/project-memberships.ts";
 import { clusterRoleRules, ownerPermission, projectOfRequest, projectRolesOf } from "./owner-permissions.ts";
-import type { TargetedRequest } from "./platform-request.ts";
-import { indexMembership } from "./project-memberships.ts";
+import type { TargetedRequest } from "./request/platform-request.ts";
 import {
   inner,
   instanceWith,

@@ -6,14 +6,14 @@ import { isImpersonationVerb } from "@postern/apiserver/authorization/authorizer
 import { type PolicyRule, RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import type { RuleIndex } from "@postern/apiserver/authorization/rbac/rule-index";
-import { asksAboutOthers } from "./asks-about-others.ts";
 import { PROJECT_ADMIN } from "./built-in-roles.ts";
 import { isInTeam, isOwner, isUser, parseClusterIdentity, parseVirtualClusterIdentity } from "./caller.ts";
 import { isInstanceResource } from "./filtered-resources.ts";
 import type { GrantedAccess } from "./granted-access.ts";
-import type { IndexedPermissions, InstanceAccess, InstancePermissionIndex } from "./instance-permissions.ts";
-import type { TargetedRequest } from "./platform-request.ts";
-import type { IndexedMembership, ProjectMembershipIndex } from "./project-memberships.ts";
+import type { IndexedPermissions, InstanceAccess, InstancePermissionIndex } from "./members/instance-permissions.ts";
+import type { IndexedMembership, ProjectMembershipIndex } from "./members/project-memberships.ts";
+import { asksAboutOthers } from "./request/asks-about-others.ts";
+import type { TargetedRequest } from "./request/platform-request.ts";
 import { projectRoleOf } from "./role-aliases.ts";
 
 export type PermissionCode =

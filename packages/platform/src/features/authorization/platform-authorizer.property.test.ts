@@ -4,13 +4,13 @@ import { describe, expect, test } from "vitest";
 import { accessKey } from "../access-keys/testing/access-key.ts";
 import { evaluatedKeys } from "../access-keys/testing/key-world.ts";
 import { isPermissionSubset } from "../access-keys/validity/permission-subset.ts";
-import { isControlPlaneKeyRequest } from "./control-plane-key-request.ts";
-import { createEffectiveRules } from "./effective-rules.ts";
+import { createEffectiveRules } from "./effective-rules/effective-rules.ts";
 import { FILTERED_RESOURCES, type FilteredResource } from "./filtered-resources.ts";
-import { labelsOfClusters } from "./instance-permissions.ts";
+import { labelsOfClusters } from "./members/instance-permissions.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
-import type { PlatformRequest } from "./platform-request.ts";
-import { inScope } from "./scope.ts";
+import { isControlPlaneKeyRequest } from "./request/control-plane-key-request.ts";
+import type { PlatformRequest } from "./request/platform-request.ts";
+import { inScope } from "./restrictions/scope.ts";
 import {
   anyWorld,
   caller,
@@ -33,7 +33,7 @@ import {
 } from "./testing/memory-world.ts";
 import { narrowerThan } from "./testing/narrower.ts";
 import { scopeOpens, userMay } from "./testing/oracle.ts";
-import { createVisibility } from "./visibility.ts";
+import { createVisibility } from "./visibility/visibility.ts";
 
 /** Requests judged per property; each platform and key is asked about many of them. */
 const CASES = Number(process.env["POSTERN_PROPERTY_CASES"] ?? 5_000);

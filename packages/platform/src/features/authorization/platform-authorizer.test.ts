@@ -2,7 +2,7 @@ import { resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import { describe, expect, test } from "vitest";
 import { accessKey } from "../access-keys/testing/access-key.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
-import type { PlatformRequest } from "./platform-request.ts";
+import type { PlatformRequest } from "./request/platform-request.ts";
 import {
   admin,
   inner,

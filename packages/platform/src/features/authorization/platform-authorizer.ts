@@ -3,16 +3,16 @@
 import type { AccessKeyScope } from "@postern/api/access-key-restrictions";
 import { ACCESS_REQUEST_ANNOTATION } from "@postern/apimachinery/audit/audit-annotations";
 import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import { isControlPlaneKeyRequest } from "./control-plane-key-request.ts";
 import { DecisionMemo } from "./decision-memo.ts";
-import { labelsOfClusters } from "./instance-permissions.ts";
 import { isServerItself, keyStanding, provisionerOf } from "./key-standing.ts";
-import { usesScope } from "./limited-uses.ts";
+import { labelsOfClusters } from "./members/instance-permissions.ts";
 import { clusterRole } from "./owner-permissions.ts";
 import type { DecisionDeps, DecisionStep, PlatformAuthorizer, PlatformDecision, Subject } from "./platform-decision.ts";
-import { managementRequest, type PlatformRequest } from "./platform-request.ts";
-import { RestrictionIndex } from "./restriction-index.ts";
-import { inScope, type ScopeVerdict } from "./scope.ts";
+import { isControlPlaneKeyRequest } from "./request/control-plane-key-request.ts";
+import { managementRequest, type PlatformRequest } from "./request/platform-request.ts";
+import { usesScope } from "./restrictions/limited-uses.ts";
+import { RestrictionIndex } from "./restrictions/restriction-index.ts";
+import { inScope, type ScopeVerdict } from "./restrictions/scope.ts";
 import { createUserPermissions, type UserRight, useRequest } from "./user-permissions.ts";
 
 const MASTERS: PlatformDecision = { verdict: "allow", code: "masters", reason: "", annotations: {} };

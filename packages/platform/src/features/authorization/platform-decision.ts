@@ -8,10 +8,10 @@ import type { PolicyVersion } from "@postern/apiserver/authorization/policy-vers
 import type { RbacSource } from "@postern/apiserver/authorization/rbac/rbac-source";
 import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
 import type { GrantedAccess } from "./granted-access.ts";
-import type { InstancePermissionIndex } from "./instance-permissions.ts";
+import type { InstancePermissionIndex } from "./members/instance-permissions.ts";
+import type { ProjectMembershipIndex } from "./members/project-memberships.ts";
 import type { PermissionCode } from "./owner-permissions.ts";
-import type { PlatformRequest } from "./platform-request.ts";
-import type { ProjectMembershipIndex } from "./project-memberships.ts";
+import type { PlatformRequest } from "./request/platform-request.ts";
 
 /** Everything that decisions are made from. */
 export type DecisionDeps = {

@@ -6,8 +6,8 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import { afterEach, describe, expect, it } from "vitest";
 import { createRequestContext } from "../../testing/request-context.ts";
 import type { PlatformAuthorizer } from "./platform-decision.ts";
-import type { PlatformRequest } from "./platform-request.ts";
 import { createProjectSources, projectsHiddenFrom } from "./project-sources.ts";
+import type { PlatformRequest } from "./request/platform-request.ts";
 import { type admin, names, userInfo } from "./testing/memory-world.ts";
 
 const PREFIX = "/registry/management/internal/projects/";

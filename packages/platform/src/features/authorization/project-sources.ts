@@ -10,11 +10,11 @@ import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-infor
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { isFromRanges, type SourceRanges } from "../access-keys/source-ranges.ts";
-import { isClusterIdentity } from "./audience-of-request.ts";
 import { isServerItself } from "./key-standing.ts";
+import { memberOf } from "./members/stored-members.ts";
 import type { PlatformAuthorizer } from "./platform-decision.ts";
-import { managementRequest } from "./platform-request.ts";
-import { memberOf } from "./stored-members.ts";
+import { isClusterIdentity } from "./request/audience-of-request.ts";
+import { managementRequest } from "./request/platform-request.ts";
 
 /** The version goes up when the networks of any project change. */
 export type ProjectSources = PolicyVersion & {

@@ -13,7 +13,7 @@ import {
   type PlatformRequest,
   type TargetedRequest,
   type VirtualClusterRequest,
-} from "./platform-request.ts";
+} from "./request/platform-request.ts";
 
 export type UserRight =
   | {

@@ -12,8 +12,8 @@ import { type ManualTime, manualTime } from "@postern/apiserver/runtime/testing/
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { createTestContext, testAdmin } from "@postern/apiserver/testing/test-context";
 import { accessRequestControllers } from "../../features/access-requests/controllers/index.ts";
-import { insideClusterRoles } from "../../features/authorization/inside-groups.ts";
-import { getRequest, managementRequest } from "../../features/authorization/platform-request.ts";
+import { insideClusterRoles } from "../../features/authorization/inside/inside-groups.ts";
+import { getRequest, managementRequest } from "../../features/authorization/request/platform-request.ts";
 import { openManagementSuiteSurface } from "../../testing/management-suite-surface.ts";
 import { createRequestContext } from "../../testing/request-context.ts";
 import { PLACES, type Place, placeId, ROLES } from "./access-oracle.ts";

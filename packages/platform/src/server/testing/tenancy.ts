@@ -21,9 +21,9 @@ import { createIssuedGrants } from "../../features/access-keys/issued-grants.ts"
 import type { ChildKeyRequest, ControlPlaneKeyRequest } from "../../features/access-keys/mint-access-key.ts";
 import { accessKey } from "../../features/access-keys/testing/access-key.ts";
 import { NO_GRANTED_ACCESS } from "../../features/authorization/granted-access.ts";
-import { type InstancePlace, insideIdentity } from "../../features/authorization/inside-groups.ts";
-import { createInstancePermissionIndex } from "../../features/authorization/instance-permissions.ts";
-import { createProjectMembershipIndex } from "../../features/authorization/project-memberships.ts";
+import { type InstancePlace, insideIdentity } from "../../features/authorization/inside/inside-groups.ts";
+import { createInstancePermissionIndex } from "../../features/authorization/members/instance-permissions.ts";
+import { createProjectMembershipIndex } from "../../features/authorization/members/project-memberships.ts";
 import { SEES_EVERYTHING } from "../../features/authorization/testing/sees-everything.ts";
 import { createAgentTargets } from "../../features/cluster-tunnels/agent-targets.ts";
 import { clusterJoin } from "../../features/cluster-tunnels/kinds/cluster-join.ts";

@@ -3,7 +3,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { textsOf } from "@postern/apimachinery/json/lenient-json";
 import { type CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import { type ProxiedEntry, type ScopeEntry, textOfEntry } from "../../authorization/scope-entry.ts";
+import { type ProxiedEntry, type ScopeEntry, textOfEntry } from "../../authorization/restrictions/scope-entry.ts";
 
 /** Use of one resource: of the management API, or of the cluster that `target` names. */
 export type ResourceUse = {

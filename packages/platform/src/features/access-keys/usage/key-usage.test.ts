@@ -8,7 +8,7 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { describe, expect, it } from "vitest";
 import { testUser } from "../../../testing/request-context.ts";
-import { managementRequest } from "../../authorization/platform-request.ts";
+import { managementRequest } from "../../authorization/request/platform-request.ts";
 import { KeyUsage } from "./key-usage.ts";
 import {
   coversUsage,

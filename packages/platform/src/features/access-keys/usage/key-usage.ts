@@ -4,7 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { PlatformAuthorizer, PlatformDecision, Subject } from "../../authorization/platform-decision.ts";
-import { type PlatformRequest, resourceWithSubresource } from "../../authorization/platform-request.ts";
+import { type PlatformRequest, resourceWithSubresource } from "../../authorization/request/platform-request.ts";
 import {
   describeRequest,
   type ProxiedEntry,
@@ -12,7 +12,7 @@ import {
   type ScopeEntry,
   scopeEntryFor,
   textOfEntry,
-} from "../../authorization/scope-entry.ts";
+} from "../../authorization/restrictions/scope-entry.ts";
 import type { AccessKeyIndex } from "../index/access-key-index.ts";
 import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, MAX_USES, mergeUsage, textOfUse } from "./key-usage-record.ts";
 

@@ -6,7 +6,7 @@ import { RBAC_GROUP } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { Foundation } from "../../../foundation/foundation.ts";
 import { accessKeyIdentity } from "../../access-keys/access-key-identity.ts";
 import type { Authorization } from "../../authorization/feature.ts";
-import { getRequest, managementRequest } from "../../authorization/platform-request.ts";
+import { getRequest, managementRequest } from "../../authorization/request/platform-request.ts";
 import { insideRoleOf, projectRoleOf } from "../../authorization/role-aliases.ts";
 import type { Directory, DirectoryUser } from "../../directory/directory.ts";
 import { insideRoles } from "../../virtual-clusters/inside-roles.ts";

@@ -20,7 +20,7 @@ import { mayDo } from "../../../foundation/kinds/may-do.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import type { Directory } from "../../directory/directory.ts";
 import type { Authorization } from "../feature.ts";
-import { createReviewGuard, reviewedUser } from "../review-guard.ts";
+import { createReviewGuard, reviewedUser } from "../inside/review-guard.ts";
 
 export function authorizationKinds(
   { configuration, names }: Foundation,

@@ -11,7 +11,7 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import fc from "fast-check";
 import type { AccessKeyOwner } from "../../access-keys/access-key-owner.ts";
 import { FILTERED_RESOURCES } from "../filtered-resources.ts";
-import type { PlatformRequest, TargetedRequest } from "../platform-request.ts";
+import type { PlatformRequest, TargetedRequest } from "../request/platform-request.ts";
 import { type Instance, names, type Project, ruled, userInfo, type World, world } from "./memory-world.ts";
 
 const GROUP = names.managementGroup;

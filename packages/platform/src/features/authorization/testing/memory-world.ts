@@ -20,7 +20,15 @@ import {
   type InstancePermissions,
   indexPermissions,
   readInstancePermissions,
-} from "../instance-permissions.ts";
+} from "../members/instance-permissions.ts";
+import {
+  indexMembership,
+  type ProjectChange,
+  type ProjectMembership,
+  type ProjectMembershipIndex,
+  readProjectMembership,
+} from "../members/project-memberships.ts";
+import { SubjectIndex } from "../members/subject-index.ts";
 import type { DecisionDeps, Subject } from "../platform-decision.ts";
 import type {
   ClusterRequest,
@@ -28,15 +36,7 @@ import type {
   SpaceRequest,
   TargetedRequest,
   VirtualClusterRequest,
-} from "../platform-request.ts";
-import {
-  indexMembership,
-  type ProjectChange,
-  type ProjectMembership,
-  type ProjectMembershipIndex,
-  readProjectMembership,
-} from "../project-memberships.ts";
-import { SubjectIndex } from "../subject-index.ts";
+} from "../request/platform-request.ts";
 
 export const names: PlatformNames = createPlatformNames({
   domain: "postern",

@@ -5,7 +5,7 @@ import type { AccessKeyRestrictions, AccessKeyRule, AccessKeyScope } from "@post
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
 import type { AccessKeyOwner } from "../../access-keys/access-key-owner.ts";
-import type { PlatformRequest, TargetedRequest } from "../platform-request.ts";
+import type { PlatformRequest, TargetedRequest } from "../request/platform-request.ts";
 import type { World } from "./memory-world.ts";
 
 const GROUP = "management.postern";

@@ -2,8 +2,8 @@
 
 import type { AccessKeyRestrictions, ScopeRole } from "@postern/api/access-key-restrictions";
 import { expect } from "vitest";
-import type { PlatformRequest } from "../platform-request.ts";
-import { inScope } from "../scope.ts";
+import type { PlatformRequest } from "../request/platform-request.ts";
+import { inScope } from "../restrictions/scope.ts";
 import { management, names, userInfo } from "./memory-world.ts";
 
 const alice = userInfo("alice", "devs");

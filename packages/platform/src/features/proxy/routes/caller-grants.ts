@@ -3,8 +3,8 @@
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { HeldGrant } from "../../authorization/granted-access.ts";
 import { heldGrantOf, standingUser } from "../../authorization/held-grant.ts";
-import { insideIdentity } from "../../authorization/inside-groups.ts";
-import type { ProxyPath } from "../../authorization/proxy-path.ts";
+import { insideIdentity } from "../../authorization/inside/inside-groups.ts";
+import type { ProxyPath } from "../../authorization/request/proxy-path.ts";
 import type { ProxyDeps } from "./proxy-decision.ts";
 
 type GrantDeps = Pick<ProxyDeps, "names" | "sources" | "authorizer" | "granted">;

@@ -5,7 +5,7 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { AccessKeyAuthenticator } from "../../access-keys/access-key-authenticator.ts";
 import type { AccessKeyIndex } from "../../access-keys/index/access-key-index.ts";
-import { groupsKeptInside, type InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
+import { groupsKeptInside, type InstancePlace, insideIdentity } from "../../authorization/inside/inside-groups.ts";
 import { decodeLineage } from "../../certificates/key-lineage.ts";
 
 export type CredentialCreator = { readonly user: UserInfo; readonly credential: Credential };

@@ -10,8 +10,8 @@ import {
   looksLikeServiceAccountToken,
   SERVICE_ACCOUNT_CREDENTIAL,
 } from "@postern/kubernetes/service-accounts/service-account-tokens";
-import { ProxiedCall } from "../../authorization/proxied-call.ts";
-import type { ProxyPath } from "../../authorization/proxy-path.ts";
+import { ProxiedCall } from "../../authorization/request/proxied-call.ts";
+import type { ProxyPath } from "../../authorization/request/proxy-path.ts";
 import { below, type DestinationDeps, findSpace, findVirtualCluster } from "./proxy-destination.ts";
 
 /** Accepts the certificates of the virtual cluster that the path names. Throws ApiError 401 for any other: it says nothing about whether there is such a cluster. */

@@ -4,7 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
-import type { ProxyPath } from "../../authorization/proxy-path.ts";
+import type { ProxyPath } from "../../authorization/request/proxy-path.ts";
 import type { BackendRegistry } from "../../virtual-clusters/backend-registry.ts";
 import type { KubernetesBackends } from "../../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
 import type { SpaceBackend } from "../../virtual-clusters/kubernetes-backend/space-backend.ts";

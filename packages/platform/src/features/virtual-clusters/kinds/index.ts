@@ -9,7 +9,7 @@ import { type CredentialsDeps, credentialsSubresource } from "../../access-keys/
 import type { KeyMint } from "../../access-keys/kinds/mint-keys.ts";
 import type { Authorization } from "../../authorization/feature.ts";
 import type { GrantedAccess } from "../../authorization/granted-access.ts";
-import { insideIdentity } from "../../authorization/inside-groups.ts";
+import { insideIdentity } from "../../authorization/inside/inside-groups.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import type { ClusterTunnels } from "../../cluster-tunnels/feature.ts";
 import { clusterJoin } from "../../cluster-tunnels/kinds/cluster-join.ts";

@@ -12,12 +12,12 @@ import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
 import type { AccessKeyIndex } from "../../access-keys/index/access-key-index.ts";
 import { keyOfRequest } from "../../access-keys/kinds/owned-access-keys/lineage.ts";
 import type { InstanceResource } from "../../authorization/filtered-resources.ts";
-import type { InsideIdentity, InstancePlace, insideIdentity } from "../../authorization/inside-groups.ts";
+import type { InsideIdentity, InstancePlace, insideIdentity } from "../../authorization/inside/inside-groups.ts";
 import {
   type ExtraAccessRule,
   type InstanceAccess,
   readInstancePermissions,
-} from "../../authorization/instance-permissions.ts";
+} from "../../authorization/members/instance-permissions.ts";
 import { asStanding } from "../../authorization/standing-user.ts";
 
 export type InstanceGrantsDeps = {

@@ -4,7 +4,7 @@ import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import { textResponse } from "@postern/apiserver/transport/api-response";
 import { expect, test } from "vitest";
-import { proxiedCallOf, resolveProxiedRequest } from "../../authorization/proxied-call.ts";
+import { proxiedCallOf, resolveProxiedRequest } from "../../authorization/request/proxied-call.ts";
 import { namespacedProxy } from "./namespaced-target.ts";
 
 const alice = { name: "alice", groups: [] };

@@ -5,7 +5,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ObjectVisibility, VisibleObjects } from "@postern/apiserver/registry/visibility";
 import type { Foundation } from "../../../../foundation/foundation.ts";
-import { getRequest, managementRequest } from "../../../authorization/platform-request.ts";
+import { getRequest, managementRequest } from "../../../authorization/request/platform-request.ts";
 import { MAX_OFFER_EXPRESSIONS } from "../../access-limits.ts";
 import { ACCESS_POLICIES, type CLUSTER_ACCESS_POLICIES } from "../../access-policies.ts";
 import { isListedApprover, isListedRequester, mayAsk } from "../../access-policy-state.ts";

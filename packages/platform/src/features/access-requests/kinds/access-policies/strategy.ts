@@ -6,7 +6,7 @@ import { ApiError, forbiddenRequestError } from "@postern/apimachinery/meta/api-
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import type { Foundation } from "../../../../foundation/foundation.ts";
-import { getRequest, managementRequest } from "../../../authorization/platform-request.ts";
+import { getRequest, managementRequest } from "../../../authorization/request/platform-request.ts";
 import { projectRoleOf } from "../../../authorization/role-aliases.ts";
 import { asStanding } from "../../../authorization/standing-user.ts";
 import { MAX_CLUSTER_POLICIES, MAX_PROJECT_POLICIES } from "../../access-limits.ts";

@@ -6,7 +6,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ObjectVisibility } from "@postern/apiserver/registry/visibility";
 import type { Foundation } from "../../../../foundation/foundation.ts";
-import { getRequest, managementRequest } from "../../../authorization/platform-request.ts";
+import { getRequest, managementRequest } from "../../../authorization/request/platform-request.ts";
 import { type AccessPolicyState, isListedApprover } from "../../access-policy-state.ts";
 import { personOfUser } from "../../person.ts";
 import { ACCESS_REQUESTS } from "../../request-record.ts";

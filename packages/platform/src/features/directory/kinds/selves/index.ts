@@ -20,8 +20,8 @@ import type { GuessRateLimit } from "../../../access-keys/chosen-values/guess-ra
 import type { AccessKeyIndex } from "../../../access-keys/index/access-key-index.ts";
 import { isBoundToSources } from "../../../access-keys/key-sources.ts";
 import type { AccessKeySecrets } from "../../../access-keys/secrets/access-key-secrets.ts";
-import { INTROSPECT_VERB } from "../../../authorization/asks-about-others.ts";
-import { isForAsker } from "../../../authorization/review-guard.ts";
+import { isForAsker } from "../../../authorization/inside/review-guard.ts";
+import { INTROSPECT_VERB } from "../../../authorization/request/asks-about-others.ts";
 import type { Directory } from "../../directory.ts";
 
 export type SelvesDeps = {

@@ -13,7 +13,7 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { callerAsOwner } from "../../../access-keys/caller-as-owner.ts";
 import { validateSourceRanges } from "../../../access-keys/kinds/owned-access-keys/validation.ts";
-import type { MembershipCheck } from "../../../authorization/membership-check.ts";
+import type { MembershipCheck } from "../../../authorization/members/membership-check.ts";
 import { protectFinalizer } from "../../../authorization/protect-finalizer.ts";
 import type { Directory } from "../../../directory/directory.ts";
 import {

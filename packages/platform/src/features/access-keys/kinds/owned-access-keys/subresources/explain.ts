@@ -16,15 +16,15 @@ import type { Subresource } from "@postern/apiserver/registry/resource-definitio
 import type { ResourceStorage } from "@postern/apiserver/registry/resource-storage";
 import { nonResourceInfo, resolveRequestInfo } from "@postern/apiserver/request/request-info";
 import type { DecisionStep, PlatformAuthorizer } from "../../../../authorization/platform-decision.ts";
-import { managementRequest, type PlatformRequest } from "../../../../authorization/platform-request.ts";
-import { parseProxyPath, proxyRequest } from "../../../../authorization/proxy-path.ts";
+import { managementRequest, type PlatformRequest } from "../../../../authorization/request/platform-request.ts";
+import { parseProxyPath, proxyRequest } from "../../../../authorization/request/proxy-path.ts";
 import {
   describeRequest,
   type ScopeEntry,
   scopeEntryFor,
   scopeOf,
   textOfEntry,
-} from "../../../../authorization/scope-entry.ts";
+} from "../../../../authorization/restrictions/scope-entry.ts";
 import { unknownNames } from "../../../../directory/unknown-names.ts";
 import type { AccessKeyState } from "../../../access-key-state.ts";
 import type { AccessKeyIndex } from "../../../index/access-key-index.ts";

@@ -21,9 +21,9 @@ import type { ChildKeyRequest, MintAccessKey } from "../../../../access-keys/min
 import { virtualClusterIdentity } from "../../../../authorization/caller.ts";
 import type { HeldGrant } from "../../../../authorization/granted-access.ts";
 import { heldGrantOf } from "../../../../authorization/held-grant.ts";
-import type { InsideIdentity } from "../../../../authorization/inside-groups.ts";
+import type { InsideIdentity } from "../../../../authorization/inside/inside-groups.ts";
 import type { ProjectSources } from "../../../../authorization/project-sources.ts";
-import { matchesName } from "../../../../authorization/rules.ts";
+import { matchesName } from "../../../../authorization/restrictions/rules.ts";
 import { keyReaches } from "../../../../certificates/certificate-is-within.ts";
 import type { CertificateLedger } from "../../../../certificates/certificate-ledger.ts";
 import type { Directory } from "../../../../directory/directory.ts";

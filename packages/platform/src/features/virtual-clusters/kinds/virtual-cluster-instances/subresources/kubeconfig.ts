@@ -16,7 +16,7 @@ import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-opti
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { buildKubeconfigOf, type KubeconfigCredential } from "../../../../../foundation/kubeconfig/kubeconfig.ts";
 import type { ObjectLookup } from "../../../../../foundation/lookup/object-lookup.ts";
-import type { InstancePlace } from "../../../../authorization/inside-groups.ts";
+import type { InstancePlace } from "../../../../authorization/inside/inside-groups.ts";
 import { type WrapDeps, wrapCredential } from "../../../../wrapped-values/wrap-credential.ts";
 import { wrapMsOf } from "../../../../wrapped-values/wrap-request.ts";
 import type { WrappedCredential, WrappedSubject } from "../../../../wrapped-values/wrapped-record.ts";
