@@ -6,11 +6,12 @@ import type { Storage } from "@postern/apiserver/storage/storage";
 import { describeResources } from "@postern/platform/server/testing/resource-cases";
 import { openManagementSuiteSurface } from "@postern/platform/testing/management-suite-surface";
 import { openEtcdStorage } from "@postern/stores/etcd/etcd-storage";
+import { sharedEtcd } from "@postern/stores/etcd/testing/shared-etcd";
 import { openSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { temporaryDirectory } from "../e2e/testing/postern-process.ts";
 import type { StoreName } from "../e2e/testing/store-names.ts";
-import { sharedEtcd, storesUnderTest } from "../e2e/testing/stores.ts";
+import { storesUnderTest } from "../e2e/testing/stores.ts";
 
 const { stores, missing } = storesUnderTest({ durable: true });
 const { definitions, ...registered } = await openManagementSuiteSurface();

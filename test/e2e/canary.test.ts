@@ -2,10 +2,11 @@
 
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { sharedEtcd } from "@postern/stores/etcd/testing/shared-etcd";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, adminKey, type HttpClient, type HttpRequest, httpClient } from "./testing/http-client.ts";
 import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
-import { defaultStoreName, sharedEtcd } from "./testing/stores.ts";
+import { defaultStoreName } from "./testing/stores.ts";
 
 const GROUP = "management.postern/v1";
 const KEYS = `/apis/${GROUP}/ownedaccesskeys`;

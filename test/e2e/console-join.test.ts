@@ -25,8 +25,9 @@ async function otherCluster(): Promise<string> {
     metadata: { name: "edge" },
     spec: { template: { workloads: "stored" } },
   });
-  const path = "namespaces/p-default/virtualclusterinstances/edge/kubeconfig";
-  const { status } = await platform.create(path, { spec: { clientCert: true } });
+  const path = "namespaces/p-default/virtualclusterinstances/edge";
+  await platform.until({ path }, ({ body }) => body?.status?.phase === "Ready");
+  const { status } = await platform.create(`${path}/kubeconfig`, { spec: { clientCert: true } });
   const file = join(platform.directory, "edge.kubeconfig");
   await writeFile(file, status.kubeConfig, { mode: 0o600 });
   return file;

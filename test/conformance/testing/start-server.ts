@@ -4,7 +4,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { temporaryDirectory } from "@postern/platform/testing/temporary-directory";
-import { sharedEtcd } from "../../e2e/testing/stores.ts";
+import { sharedEtcd } from "@postern/stores/etcd/testing/shared-etcd";
 import { startConformanceServer } from "../server/conformance-server.ts";
 import type { ConformanceOptions, ConformanceStore } from "../server/options.ts";
 import { type ConformanceClient, createConformanceClient } from "./conformance-client.ts";

@@ -1,25 +1,10 @@
-// One etcd for each worker of the tests: every server has a prefix of its own in it, and no other test writes while one runs. They run as
-// long as the tests.
+// Starts one etcd for each worker of the tests. They run as long as the tests.
 
 import type { TestProject } from "vitest/node";
 // Imports of code that runs before the tests are resolved by Node, which does not find sources by package name.
 import { startEtcd, whyNoEtcd } from "../../../packages/stores/src/etcd/testing/start-etcd.ts";
 import { keepDirectory } from "../../../tools/secret-scan/keep-files.ts";
 import { storeNames } from "./store-names.ts";
-
-export type SharedEtcd = {
-  /** Host and port. */
-  readonly endpoint: string;
-  /** Where it keeps what the servers give it. */
-  readonly folder: string;
-};
-
-declare module "vitest" {
-  export interface ProvidedContext {
-    /** One for each worker; none where no test runs on etcd, or it is not installed. */
-    sharedEtcds: readonly SharedEtcd[];
-  }
-}
 
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   project.provide("sharedEtcds", []);

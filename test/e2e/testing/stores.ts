@@ -1,16 +1,9 @@
 // The stores that servers of end-to-end tests keep their objects in.
 
 import { createHash, randomUUID } from "node:crypto";
+import { sharedEtcd } from "@postern/stores/etcd/testing/shared-etcd";
 import { whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
-import { inject } from "vitest";
-import type { SharedEtcd } from "./shared-etcd.ts";
 import { areStoresChosen, type StoreName, storeNames } from "./store-names.ts";
-
-/** That of this worker. */
-export function sharedEtcd(): SharedEtcd | undefined {
-  const etcds = inject("sharedEtcds");
-  return etcds[Number(process.env["VITEST_POOL_ID"] ?? 0) % etcds.length];
-}
 
 export type StoreUnderTest = {
   readonly storeName: StoreName;

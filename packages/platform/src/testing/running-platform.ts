@@ -1,4 +1,4 @@
-// The whole server for a test: composed as in production, on a free port, with its store in memory where no threads share it.
+// The whole server for a test: composed as in production, on a free port, with its store in memory where neither threads nor STORES need another one.
 
 import { readFile } from "node:fs/promises";
 import { Agent, request as httpsRequest } from "node:https";
@@ -7,6 +7,7 @@ import { type Configuration, loadConfiguration } from "../foundation/config/conf
 import type { RawValue } from "../foundation/config/option.ts";
 import { type ServerSurroundings, startServer } from "../main.ts";
 import { logToFile } from "./log-to-file.ts";
+import { storeOfTests } from "./store-of-tests.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 import { threadsOfTests } from "./threads-of-tests.ts";
 
@@ -49,12 +50,13 @@ export async function startPlatform(
 ) {
   const temporary = await temporaryDirectory();
   const directory = temporary.path;
-  const threads = threadsOfTests();
+  const threads = threadsOfTests(surroundings);
   const configuration: Configuration = await loadConfiguration({
     flags: new Map<string, RawValue>(
       Object.entries({
         ...{ store: "memory", "secure-port": "0", "data-dir": directory, "log-level": "debug" },
         ...threads.flags,
+        ...("store" in flags ? {} : storeOfTests(directory)),
         ...flags,
       }),
     ),
