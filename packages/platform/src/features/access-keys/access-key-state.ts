@@ -51,6 +51,8 @@ export type AccessKeyState = KeyWithOrigins & {
   readonly defaultTTL?: number | undefined;
   /** Seconds of its own TTL, whichever of both it is; 0 or absent: no end of its own. */
   readonly ttl?: number;
+  /** Whether that starts again with each use. */
+  readonly countsFromActivity?: boolean;
   /** Kept form of the values that rotations replaced. */
   readonly retired?: readonly unknown[];
   /** True for the key as it is found by such a value. */

@@ -1,19 +1,23 @@
 // Writes the last use of keys or certificates into the store: each once a minute or when it is asked for, in batches, without delaying requests. The
-// first use of one is written within a second: readers wait for it to see whether a new key works.
+// first use of one is written within a second: readers wait for it to see whether a new key works. Uses of keys whose TTL counts from them, and is
+// shorter than some minutes, are written sooner: other servers refuse such a key as expired until they see them.
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { isConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
+import { effectiveTTL, type KeyTTL } from "../validity/key-ttl.ts";
 import { encodeActivity, type LastActivity, MAX_NETWORKS, readActivity, type UsedKey } from "./last-activity.ts";
-import { createPeriodicWriter, inBatches, type PeriodicWriter } from "./periodic-writer.ts";
+import { createPeriodicWriter, INTERVAL_MS, inBatches, type PeriodicWriter } from "./periodic-writer.ts";
 
 type LastActivityWriterDeps = {
   readonly records: ViewPrefix;
   readonly storage: Storage;
   /** Those that there are: the uses of others are not written. */
-  readonly keys: { byUid(uid: string): UsedKey | undefined };
+  readonly keys: { byUid(uid: string): (UsedKey & Partial<KeyTTL>) | undefined };
+  /** The setting accessKeys.maxTTLSeconds. Default: no maximum. */
+  readonly maxTTLSeconds?: number;
   readonly activity: LastActivity;
   readonly scheduler: Scheduler;
   /** A key was used from a network that is none of the last ones it was used from. Default: nothing. */
@@ -26,9 +30,13 @@ const ATTEMPTS = 3;
 const FIRST_MS = 1_000;
 /** First uses that go into one commit each second. Further ones are written with the others. */
 const MAX_FIRST = 64;
+/** Others see the last use of a key before this part of its TTL is over. */
+const PART_OF_TTL = 4;
+/** Keys that are written sooner. Uses of further ones are written with the others. */
+const MAX_SHORT = 1_024;
 
 export function createLastActivityWriter(deps: LastActivityWriterDeps): PeriodicWriter {
-  const { activity, scheduler, onError } = deps;
+  const { activity, scheduler, onError, keys, maxTTLSeconds = 0 } = deps;
   const periodic = createPeriodicWriter(scheduler, async (uids) => {
     const gone = new Map(activity.takeForgotten().map((key) => [key.uid, key]));
     await inBatches([...gone.keys()], {
@@ -36,12 +44,38 @@ export function createLastActivityWriter(deps: LastActivityWriterDeps): Periodic
       putBack: (uid) => activity.forget(gone.get(uid) ?? { name: "", uid }),
       onError,
     });
-    await inBatches(activity.takeUnwritten(uids), {
+    const used = activity.takeUnwritten(uids);
+    await inBatches(used, {
       write: (uid) => write(uid, deps),
       putBack: (uid) => activity.returnUnwritten(uid),
       onError,
     });
+    // The TTL may have been changed since the first use.
+    for (const uid of used) if (!secondsLeft.has(uid)) follow(uid);
   });
+  /** Of keys with a short TTL: seconds until their uses are written. */
+  const secondsLeft = new Map<string, number>();
+  let shortTimer: Disposable | undefined;
+  let disposed = false;
+  function follow(uid: string): void {
+    const every = secondsBetweenWrites(keys.byUid(uid), maxTTLSeconds);
+    if (every === undefined || secondsLeft.size >= MAX_SHORT || disposed) return;
+    secondsLeft.set(uid, every);
+    shortTimer ??= scheduler.schedule(FIRST_MS, () => void writeShort());
+  }
+  async function writeShort(): Promise<void> {
+    const due: string[] = [];
+    for (const [uid, left] of secondsLeft) {
+      if (left > 1) secondsLeft.set(uid, left - 1);
+      else if (due.length < MAX_FIRST) due.push(uid);
+    }
+    for (const uid of due) secondsLeft.delete(uid);
+    if (due.length > 0) await periodic.flush(due);
+    shortTimer = undefined;
+    // Behind the others, until they are gone.
+    for (const uid of due) follow(uid);
+    if (secondsLeft.size > 0 && !disposed) shortTimer ??= scheduler.schedule(FIRST_MS, () => void writeShort());
+  }
   let first = new Set<string>();
   let timer: Disposable | undefined;
   const writeFirst = async (): Promise<void> => {
@@ -52,6 +86,7 @@ export function createLastActivityWriter(deps: LastActivityWriterDeps): Periodic
     await inBatches(taken, { write: (uid) => create(uid, deps), putBack: () => undefined, onError });
   };
   const listening = activity.onFirstUse((uid) => {
+    follow(uid);
     if (first.size < MAX_FIRST) first.add(uid);
     timer ??= scheduler.schedule(FIRST_MS, () => void writeFirst());
   });
@@ -60,9 +95,18 @@ export function createLastActivityWriter(deps: LastActivityWriterDeps): Periodic
     async [Symbol.asyncDispose]() {
       listening[Symbol.dispose]();
       timer?.[Symbol.dispose]();
+      disposed = true;
+      shortTimer?.[Symbol.dispose]();
       await periodic[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Undefined: those of all keys are often enough. */
+function secondsBetweenWrites(key: Partial<KeyTTL> | undefined, maxTTLSeconds: number): number | undefined {
+  if (key?.countsFromActivity !== true || key.ttl === undefined) return undefined;
+  const seconds = effectiveTTL(key.ttl, maxTTLSeconds) / PART_OF_TTL;
+  return seconds === 0 || seconds * 1_000 >= INTERVAL_MS ? undefined : Math.max(1, Math.floor(seconds));
 }
 
 /** A first use, where no server has written one. Networks are written after the first minute: a key is at home where it was used in it. */

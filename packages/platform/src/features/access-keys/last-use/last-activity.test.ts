@@ -40,6 +40,8 @@ afterEach(async () => {
   expect(errors).toEqual([]);
 });
 
+const UNKNOWN = { name: "", uid: "" };
+
 const get = async () => (await server.send({ url: "ownedaccesskeys/k", user: admin })).body;
 const put = (body: object) => server.send({ method: "PUT", url: "ownedaccesskeys/k", user: admin, body });
 
@@ -153,6 +155,32 @@ describe("createLastActivityWriter", () => {
     await server.login(key, { address: "198.51.100.1" });
     await writer.flush();
     expect(announced).toEqual([]);
+  });
+
+  it("writes uses of a key that soon expires without them so often that other servers go on accepting it", async () => {
+    await using other = await createAccessKeyServer({ storage: server.storage });
+    const body = { metadata: { name: "short" }, spec: { user: "jane", ttl: 8, ttlAfterLastActivity: true } };
+    const short = (await server.send({ method: "POST", url: "ownedaccesskeys", user: admin, body })).body.spec.key;
+    for (let second = 0; second < 100; second++) {
+      await server.login(short);
+      for (const { time } of [server, other]) time.advance(1_000);
+      // The written use is at most a quarter of the TTL old.
+      await expect
+        .poll(async () => {
+          await other.cache.refresh();
+          return other.time.clock.now() - (other.activity.written(other.keys.byName("short") ?? UNKNOWN) ?? 0);
+        })
+        .toBeLessThanOrEqual(3_000);
+    }
+    expect((await other.login(short)).user).toMatchObject({ name: "jane" });
+    // It is written no more when it is used no more.
+    for (const { time } of [server, other]) time.advance(2_000);
+    await writer.flush();
+    const { revision } = server.cache;
+    for (const { time } of [server, other]) time.advance(10_000);
+    await server.cache.refresh();
+    expect(server.cache.revision).toBe(revision);
+    await expect(other.login(short)).rejects.toThrow("key not found");
   });
 
   it("changes neither generation nor managers, nor what the key is known as", async () => {

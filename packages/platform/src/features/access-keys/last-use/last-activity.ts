@@ -1,6 +1,6 @@
 // The last use of keys and certificates: exact in memory for this server, and at most a minute behind in the store for all servers, the first use a
-// second. It is stored in
-// batches beside the objects, by name, so that a use does not change the object.
+// second, and the uses of a key whose TTL counts from them a quarter of that. It is stored in batches beside the objects, by name, so that a use does
+// not change the object.
 
 import { isJsonArray, isJsonObject } from "@postern/apimachinery/json/json-value";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";

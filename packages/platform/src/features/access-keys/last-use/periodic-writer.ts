@@ -10,7 +10,7 @@ export type PeriodicWriter = AsyncDisposable & {
 /** Resolves once memory shows what other threads of this server have noted of the use of these keys and certificates, by uid and serial. Default: of all. */
 export type GatherUses = (uids?: readonly string[]) => Promise<void>;
 
-const INTERVAL_MS = 60_000;
+export const INTERVAL_MS = 60_000;
 /** Writes at once, which go into one commit of the store. */
 const BATCH = 64;
 
