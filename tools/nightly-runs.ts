@@ -20,6 +20,15 @@ const onStore = (name: string, store: "memory" | "sqlite" | "etcd", path: string
   environment: { STORES: store },
 });
 
+/** A whole suite whose servers have three threads that serve requests, each with threads of virtual clusters, in front of etcd. */
+const onThreads = (name: string, path: string): Run => ({
+  name: `${name} with threads on etcd`,
+  project: "system",
+  paths: [path],
+  environment: { STORES: "etcd", FRONT_THREADS: 3, CLUSTER_THREADS: 2 },
+  node: 24,
+});
+
 const onNode = (node: 24 | 26, project: "unit" | "system"): Run => ({
   name: `${project} tests on Node ${node}`,
   project,
@@ -41,6 +50,8 @@ export const NIGHTLY_RUNS: readonly Run[] = [
   onStore("conformance on SQLite", "sqlite", "test/conformance"),
   onStore("end to end on etcd", "etcd", "test/e2e"),
   onStore("end to end in memory", "memory", "test/e2e"),
+  onThreads("end to end", "test/e2e"),
+  onThreads("attacks", "test/attacks"),
   {
     name: "fifty tenants at once",
     project: "system",

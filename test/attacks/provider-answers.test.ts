@@ -86,9 +86,8 @@ const lastRefusal = async (): Promise<string> => {
   return events.findLast((notes) => notes["postern/sign-in-refusal"] !== undefined)?.["postern/sign-in-refusal"] ?? "";
 };
 const serverLog = (): Promise<string> => readFile(join(platform.directory, "server.log"), "utf8");
-/** Further threads write to standard error. */
 const expectLogged = async (text: string): Promise<void> => {
-  if (process.env["FRONT_THREADS"] === undefined) expect(await serverLog()).toContain(text);
+  expect(await serverLog()).toContain(text);
 };
 const groupsOf = async (): Promise<readonly string[]> =>
   (await platform.send({ path: `users/person-${count}` })).body.spec?.identities?.[0]?.groups ?? [];

@@ -187,7 +187,7 @@ it("a link of before a restart is worth nothing afterwards", async () => {
   const code = new URL((await other.server.createSignInLink()) ?? "").searchParams.get("code") ?? "";
   await other.server.close();
   const again = await startServer(other.configuration, {
-    ...threadsOfTests().surroundings,
+    ...threadsOfTests(other.directory).surroundings,
     logDestination: { write: () => {} },
   });
   try {

@@ -4,15 +4,17 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ServerSurroundings } from "../main.ts";
 
+export const logFileIn = (directory: string): string => join(directory, "server.log");
+
 /** Lines after the removal of its directory are dropped. */
+export function appendToLog(file: string, content: string | Uint8Array): void {
+  try {
+    appendFileSync(file, content, { mode: 0o600 });
+  } catch {
+    // The directory was removed.
+  }
+}
+
 export const logToFile = (directory: string): ServerSurroundings => ({
-  logDestination: {
-    write(line) {
-      try {
-        appendFileSync(join(directory, "server.log"), line, { mode: 0o600 });
-      } catch {
-        // The directory was removed.
-      }
-    },
-  },
+  logDestination: { write: (line) => appendToLog(logFileIn(directory), line) },
 });

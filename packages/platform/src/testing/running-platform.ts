@@ -50,7 +50,7 @@ export async function startPlatform(
 ) {
   const temporary = await temporaryDirectory();
   const directory = temporary.path;
-  const threads = threadsOfTests(surroundings);
+  const threads = threadsOfTests(directory, surroundings);
   const configuration: Configuration = await loadConfiguration({
     flags: new Map<string, RawValue>(
       Object.entries({

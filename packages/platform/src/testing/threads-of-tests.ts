@@ -6,13 +6,20 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { RawValue } from "../foundation/config/option.ts";
 import type { ServerSurroundings } from "../main.ts";
+import { logFileIn } from "./log-to-file.ts";
 
 const BUNDLE = new URL("../../../cli/bundle/", import.meta.url);
 
+/** Node leaves its types out. */
+const LOGGING_THREAD = new URL("logging-thread.ts", import.meta.url);
+
 const builtAt = (file: string): number => statSync(new URL(file, BUNDLE)).mtimeMs;
 
-/** Given to a server that runs in the process of its test; nothing by default. Further threads write their log to standard error. */
-export function threadsOfTests({ loadConsole, loadDocumentation }: ServerSurroundings = {}): {
+/** Given to a server that runs in the process of its test; nothing by default. Further threads write their log into the file of `logToFile`, too. */
+export function threadsOfTests(
+  directory: string,
+  { loadConsole, loadDocumentation }: ServerSurroundings = {},
+): {
   readonly flags?: Record<string, RawValue>;
   readonly surroundings?: ServerSurroundings;
 } {
@@ -33,6 +40,13 @@ export function threadsOfTests({ loadConsole, loadDocumentation }: ServerSurroun
       // Further threads have both from the build.
       ...(loadConsole === undefined && loadDocumentation === undefined ? { console: "false" } : {}),
     },
-    surroundings: { startFrontThread: (options) => new Worker(new URL(name, BUNDLE), { ...options, execArgv: [] }) },
+    surroundings: {
+      startFrontThread: (options) =>
+        new Worker(LOGGING_THREAD, {
+          ...options,
+          execArgv: [],
+          env: { ...process.env, THREAD: new URL(name, BUNDLE).href, LOG_OF_THREAD: logFileIn(directory) },
+        }),
+    },
   };
 }
