@@ -137,8 +137,8 @@ export function invalidObjectError({ group, kind }: GroupKind, name: string, err
 export const badRequestError = (message: string, cause?: unknown): ApiError =>
   new ApiError({ code: 400, reason: "BadRequest", message, cause });
 
-export const unauthorizedError = (message = "Unauthorized"): ApiError =>
-  new ApiError({ code: 401, reason: "Unauthorized", message });
+export const unauthorizedError = (): ApiError =>
+  new ApiError({ code: 401, reason: "Unauthorized", message: "Unauthorized" });
 
 export const forbiddenRequestError = ({ group, resource }: GroupResource, name: string, why: string): ApiError =>
   new ApiError({
@@ -198,13 +198,8 @@ export const expiredError = (message: string, continueToken?: string): ApiError 
 export const tooManyRequestsError = (message: string, retryAfterSeconds: number): ApiError =>
   new ApiError({ code: 429, reason: "TooManyRequests", message, details: { retryAfterSeconds } });
 
-export const timeoutError = (why: string, retryAfterSeconds = 0): ApiError =>
-  new ApiError({
-    code: 504,
-    reason: "Timeout",
-    message: `Timeout: ${why}`,
-    details: retryAfterSeconds === 0 ? {} : { retryAfterSeconds },
-  });
+export const timeoutError = (why: string): ApiError =>
+  new ApiError({ code: 504, reason: "Timeout", message: `Timeout: ${why}`, details: {} });
 
 export const tooLargeResourceVersionError = (requested: number | bigint, current: number | bigint): ApiError =>
   new ApiError({

@@ -30,11 +30,7 @@ const VALUE_BYTES = 32;
 
 /** How much defaults may still add. One is for one object, or for several that count together. */
 export class DefaultsRoom {
-  #left: number;
-
-  constructor(bytes: number = MAX_DEFAULTS_BYTES) {
-    this.#left = bytes;
-  }
+  #left = MAX_DEFAULTS_BYTES;
 
   /** Throws an ApiError 413 if no room is left. */
   take(value: JsonValue): void {

@@ -1,14 +1,7 @@
 // One condition on labels: checked once, printed canonically, matched many times without allocating.
 // Source: k8s.io/apimachinery/pkg/labels/selector.go (Requirement)
 
-import {
-  childPath,
-  type FieldError,
-  indexPath,
-  invalidError,
-  keyPath,
-  notSupportedError,
-} from "../validation/field-error.ts";
+import { type FieldError, indexPath, invalidError, keyPath, notSupportedError } from "../validation/field-error.ts";
 import { isQualifiedName, isValidLabelValue } from "../validation/string-validators.ts";
 
 export type Labels = { readonly [key: string]: string };
@@ -31,19 +24,16 @@ export class SelectorError extends Error {
   override readonly name = "SelectorError";
 }
 
+/** The path of the values in the text of a fault. */
+const VALUES = "values";
+
 /** @throws SelectorError with every fault of key, operator and values */
-export function newLabelRequirement(
-  key: string,
-  operator: LabelOperator,
-  values: readonly string[],
-  path = "",
-): LabelRequirement {
+export function newLabelRequirement(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
   const unique = withoutDuplicates(values);
-  const valuesPath = childPath(path, "values");
   const errors = [
-    ...validateLabelKey(key, childPath(path, "key")),
-    ...validateOperands(operator, unique, path, valuesPath),
-    ...(unique.every(isLabelValue) ? [] : validateLabelValues(key, unique, valuesPath)),
+    ...validateLabelKey(key, "key"),
+    ...validateOperands(operator, unique),
+    ...(unique.every(isLabelValue) ? [] : validateLabelValues(key, unique)),
   ];
   throwIfAny(errors);
   return { key, operator, values: unique };
@@ -77,56 +67,51 @@ const isLabelValue = (value: string): boolean => isValidLabelValue(value).length
 const MAX_FAULTS = 100;
 
 /** Indexes are those of the sorted values. */
-function validateLabelValues(key: string, values: readonly string[], path: string): readonly FieldError[] {
+function validateLabelValues(key: string, values: readonly string[]): readonly FieldError[] {
   const errors: FieldError[] = [];
   for (const [index, value] of [...values].sort().entries()) {
     const faults = isValidLabelValue(value);
-    if (faults.length > 0) errors.push(invalidError(keyPath(indexPath(path, index), key), value, faults.join("; ")));
+    if (faults.length > 0) errors.push(invalidError(keyPath(indexPath(VALUES, index), key), value, faults.join("; ")));
     if (errors.length === MAX_FAULTS) break;
   }
   return errors;
 }
 
-function validateOperands(
-  operator: LabelOperator,
-  values: readonly string[],
-  path: string,
-  valuesPath: string,
-): FieldError[] {
+function validateOperands(operator: LabelOperator, values: readonly string[]): FieldError[] {
   switch (operator) {
     case "in":
     case "notin":
       return values.length > 0
         ? []
-        : [invalidError(valuesPath, values, "for 'in', 'notin' operators, values set can't be empty")];
+        : [invalidError(VALUES, values, "for 'in', 'notin' operators, values set can't be empty")];
     case "=":
     case "==":
     case "!=":
       return values.length === 1
         ? []
-        : [invalidError(valuesPath, values, "exact-match compatibility requires one single value")];
+        : [invalidError(VALUES, values, "exact-match compatibility requires one single value")];
     case "exists":
     case "!":
       return values.length === 0
         ? []
-        : [invalidError(valuesPath, values, "values set must be empty for exists and does not exist")];
+        : [invalidError(VALUES, values, "values set must be empty for exists and does not exist")];
     case "gt":
     case "lt":
       return values.length === 1
-        ? validateIntegers(values, valuesPath)
+        ? validateIntegers(values)
         : [
-            invalidError(valuesPath, values, "for 'Gt', 'Lt' operators, exactly one value is required"),
-            ...validateIntegers(values, valuesPath),
+            invalidError(VALUES, values, "for 'Gt', 'Lt' operators, exactly one value is required"),
+            ...validateIntegers(values),
           ];
     default:
-      return [notSupportedError(childPath(path, "operator"), operator, OPERATORS)];
+      return [notSupportedError("operator", operator, OPERATORS)];
   }
 }
 
-const validateIntegers = (values: readonly string[], valuesPath: string): FieldError[] =>
+const validateIntegers = (values: readonly string[]): FieldError[] =>
   values.flatMap((value, i) =>
     parseInt64(value) === undefined
-      ? [invalidError(indexPath(valuesPath, i), value, "for 'Gt', 'Lt' operators, the value must be an integer")]
+      ? [invalidError(indexPath(VALUES, i), value, "for 'Gt', 'Lt' operators, the value must be an integer")]
       : [],
   );
 
