@@ -19,7 +19,7 @@ export type EndpointLimits = {
 export const DEFAULT_LIMITS: EndpointLimits = { bodyBytes: 3 * 1024 * 1024 };
 
 export type WatchMetrics = {
-  watchEvent(resource: InstalledResource, bytes: number): void;
+  watchEvent(resource: InstalledResource): void;
   /** A watch was ended because too much waited for its client, or for others, or because its client did not read the end of it (`farewell`). */
   watchTerminated(resource: InstalledResource, scope: BacklogScope | "farewell"): void;
 };

@@ -22,7 +22,7 @@ export type ServerMetrics = StageMetrics & {
   /** Shows how much waits for the clients of watches. */
   followBacklog(backlog: { readonly bytes: number }): void;
   readonly stalls: EventLoopLag;
-  watchEvent(group: string, version: string, resource: string, count?: number): void;
+  watchEvent(group: string, version: string, resource: string): void;
   /** A row of a Table has empty cells, because its printer columns would take too much work. */
   rowOverBudget(): void;
   tlsHandshakeError(): void;

@@ -29,7 +29,7 @@ export const createOptionsOf = (query: URLSearchParams): CreateOptions =>
   query.size === 0
     ? NO_OPTIONS
     : withoutAbsent({
-        dryRun: optionalQueryList(query, "dryRun"),
+        dryRun: dryRunIn(query),
         fieldManager: optionalQueryText(query, "fieldManager"),
         fieldValidation: optionalQueryText(query, "fieldValidation"),
       });
@@ -57,7 +57,7 @@ export function deleteOptionsOf(query: URLSearchParams): DeleteOptions {
     preconditions: uid === "" && resourceVersion === "" ? undefined : preconditions,
     orphanDependents: optionalQueryBoolean(query, "orphanDependents"),
     propagationPolicy: optionalQueryText(query, "propagationPolicy"),
-    dryRun: optionalQueryList(query, "dryRun"),
+    dryRun: dryRunIn(query),
     ignoreStoreReadErrorWithClusterBreakingPotential: optionalQueryBoolean(
       query,
       "ignoreStoreReadErrorWithClusterBreakingPotential",
@@ -65,8 +65,8 @@ export function deleteOptionsOf(query: URLSearchParams): DeleteOptions {
   });
 }
 
-function optionalQueryList(query: URLSearchParams, name: string): readonly string[] | undefined {
-  const values = query.getAll(name);
+function dryRunIn(query: URLSearchParams): readonly string[] | undefined {
+  const values = query.getAll("dryRun");
   return values.length === 0 ? undefined : values;
 }
 

@@ -5,7 +5,6 @@ import { type KeyObject, sign } from "node:crypto";
 import type { Random } from "../runtime/clock.ts";
 import {
   derBitString,
-  derBoolean,
   derExplicit,
   derInteger,
   derNamedBits,
@@ -13,6 +12,7 @@ import {
   derOctetString,
   derSequence,
   derTime,
+  derTrue,
 } from "./der.ts";
 import { OID } from "./object-identifiers.ts";
 
@@ -53,7 +53,7 @@ export const encodeExtension = (oid: string, value: Uint8Array): Uint8Array =>
 
 /** A reader that does not know a critical extension refuses the certificate. */
 const encodeCriticalExtension = (oid: string, value: Uint8Array): Uint8Array =>
-  derSequence(derObjectIdentifier(oid), derBoolean(true), derOctetString(value));
+  derSequence(derObjectIdentifier(oid), derTrue(), derOctetString(value));
 
 /** Bit numbers of KeyUsage. */
 const DIGITAL_SIGNATURE = 0;
@@ -61,7 +61,7 @@ const KEY_CERT_SIGN = 5;
 const CRL_SIGN = 6;
 
 export const AUTHORITY_CONSTRAINTS: readonly Uint8Array[] = [
-  encodeCriticalExtension(OID.basicConstraints, derSequence(derBoolean(true))),
+  encodeCriticalExtension(OID.basicConstraints, derSequence(derTrue())),
   encodeCriticalExtension(OID.keyUsage, derNamedBits([DIGITAL_SIGNATURE, KEY_CERT_SIGN, CRL_SIGN])),
 ];
 

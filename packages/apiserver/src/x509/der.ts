@@ -145,7 +145,7 @@ export const derSequence = (...parts: readonly Uint8Array[]): Uint8Array => derE
 export const derSet = (...parts: readonly Uint8Array[]): Uint8Array => derElement(DER.set, parts);
 export const derOctetString = (bytes: Uint8Array): Uint8Array => derElement(DER.octetString, [bytes]);
 export const derUtf8String = (text: string): Uint8Array => derElement(DER.utf8String, [Buffer.from(text, "utf8")]);
-export const derBoolean = (value: boolean): Uint8Array => derElement(DER.boolean, [Uint8Array.of(value ? 0xff : 0)]);
+export const derTrue = (): Uint8Array => derElement(DER.boolean, [Uint8Array.of(0xff)]);
 
 /** `[number] EXPLICIT`: wraps a whole element. */
 export const derExplicit = (number: number, element: Uint8Array): Uint8Array => derElement(0xa0 | number, [element]);

@@ -176,7 +176,7 @@ export class WatchStream implements WatchEventObserver {
   }
 
   #counted(line: Uint8Array): Uint8Array {
-    this.#endpoint.metrics?.watchEvent(this.#resource, line.length);
+    this.#endpoint.metrics?.watchEvent(this.#resource);
     return line;
   }
 
