@@ -35,7 +35,7 @@ function* validatePolicy(policy: Policy): Steps<readonly FieldError[]> {
   const { spec = {}, metadata } = policy;
   const { validations = [], auditAnnotations = [], failurePolicy = "Fail", matchConstraints, paramKind } = spec;
   return [
-    ...(paramKind === undefined ? [] : validateParamKind(paramKind, "spec.paramKind")),
+    ...(paramKind === undefined ? [] : validateParamKind(paramKind)),
     ...(matchConstraints === undefined
       ? [requiredError("spec.matchConstraints")]
       : (matchConstraints.resourceRules ?? []).length === 0
@@ -55,9 +55,9 @@ function* validatePolicy(policy: Policy): Steps<readonly FieldError[]> {
         ? []
         : [notSupportedError(`${indexPath("spec.validations", index)}.reason`, reason, REASONS)]),
     ]),
-    ...validateConditionNames(spec.matchConditions ?? [], "spec.matchConditions"),
-    ...validateVariableNames(spec.variables ?? [], "spec.variables"),
-    ...validateAuditKeys(auditAnnotations, metadata.name ?? "", "spec.auditAnnotations"),
+    ...validateConditionNames(spec.matchConditions ?? []),
+    ...validateVariableNames(spec.variables ?? []),
+    ...validateAuditKeys(auditAnnotations, metadata.name ?? ""),
     ...(yield* compilePolicy(policy, paramKind !== undefined)).faults,
   ];
 }
@@ -85,7 +85,7 @@ function validateBinding({ spec = {} }: PolicyBinding): readonly FieldError[] {
           ),
         ]
       : []),
-    ...(paramRef === undefined ? [] : validateParamRef(paramRef, "spec.paramRef")),
+    ...(paramRef === undefined ? [] : validateParamRef(paramRef)),
     ...(matchResources === undefined ? [] : validateMatchResources(matchResources, "spec.matchResources")),
   ];
 }

@@ -19,12 +19,14 @@ type Named = { readonly name: string };
 export const MAX_MATCH_CONDITIONS = 64;
 const MAX_AUDIT_ANNOTATIONS = 20;
 
-export const validateConditionNames = (conditions: readonly Named[], path: string): readonly FieldError[] => {
+export const validateConditionNames = (conditions: readonly Named[]): readonly FieldError[] => {
   const seen = new Set<string>();
   return [
-    ...(conditions.length > MAX_MATCH_CONDITIONS ? [tooManyError(path, conditions.length, MAX_MATCH_CONDITIONS)] : []),
+    ...(conditions.length > MAX_MATCH_CONDITIONS
+      ? [tooManyError("spec.matchConditions", conditions.length, MAX_MATCH_CONDITIONS)]
+      : []),
     ...conditions.flatMap(({ name }, index) => {
-      const at = `${indexPath(path, index)}.name`;
+      const at = `${indexPath("spec.matchConditions", index)}.name`;
       if (name === "") return [requiredError(at)];
       const isTwice = seen.has(name);
       seen.add(name);
@@ -33,9 +35,9 @@ export const validateConditionNames = (conditions: readonly Named[], path: strin
   ];
 };
 
-export const validateVariableNames = (variables: readonly Named[], path: string): readonly FieldError[] =>
+export const validateVariableNames = (variables: readonly Named[]): readonly FieldError[] =>
   variables.flatMap(({ name }, index) => {
-    const at = `${indexPath(path, index)}.name`;
+    const at = `${indexPath("spec.variables", index)}.name`;
     if (name.trim() === "") return [requiredError(at, "name is not specified")];
     return isCelIdentifier(name) ? [] : [invalidError(at, name, "must be a valid CEL identifier")];
   });
@@ -44,8 +46,8 @@ export const validateVariableNames = (variables: readonly Named[], path: string)
 export function validateAuditKeys(
   annotations: readonly { readonly key: string; readonly valueExpression: string }[],
   policyName: string,
-  path: string,
 ): readonly FieldError[] {
+  const path = "spec.auditAnnotations";
   const seen = new Set<string>();
   const limit = `must not have more than ${MAX_AUDIT_ANNOTATIONS} auditAnnotations`;
   return [
@@ -75,16 +77,17 @@ export function validateAuditKeys(
 
 type ParamKind = { readonly apiVersion?: string | undefined; readonly kind?: string | undefined };
 
-export const validateParamKind = ({ apiVersion = "", kind = "" }: ParamKind, path: string): readonly FieldError[] => [
-  ...validateParamVersion(apiVersion, `${path}.apiVersion`),
+export const validateParamKind = ({ apiVersion = "", kind = "" }: ParamKind): readonly FieldError[] => [
+  ...validateParamVersion(apiVersion),
   ...(kind === ""
-    ? [requiredError(`${path}.kind`)]
+    ? [requiredError("spec.paramKind.kind")]
     : isDNS1035Label(kind.toLowerCase()).map((fault) =>
-        invalidError(`${path}.kind`, kind, `may have mixed case, but should otherwise match: ${fault}`),
+        invalidError("spec.paramKind.kind", kind, `may have mixed case, but should otherwise match: ${fault}`),
       )),
 ];
 
-function validateParamVersion(apiVersion: string, path: string): readonly FieldError[] {
+function validateParamVersion(apiVersion: string): readonly FieldError[] {
+  const path = "spec.paramKind.apiVersion";
   if (apiVersion === "") return [requiredError(path)];
   const parsed = parseApiVersion(apiVersion);
   if (parsed === undefined) return [invalidError(path, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];

@@ -55,16 +55,18 @@ type ParamRef = NonNullable<NonNullable<PolicyBinding["spec"]>["paramRef"]>;
 const NOT_FOUND = ["Deny", "Allow"];
 const EXCLUSIVE = "name and selector are mutually exclusive";
 
-export function validateParamRef(ref: ParamRef, path: string): readonly FieldError[] {
+export function validateParamRef(ref: ParamRef): readonly FieldError[] {
   const { name = "", selector, parameterNotFoundAction: action } = ref;
   const isNeither = name === "" && selector === undefined;
   const isBoth = name !== "" && selector !== undefined;
   return [
-    ...(isBoth ? [forbiddenError(`${path}.name`, EXCLUSIVE), forbiddenError(`${path}.selector`, EXCLUSIVE)] : []),
-    ...(isNeither ? [requiredError(path, "one of name or selector must be specified")] : []),
+    ...(isBoth
+      ? [forbiddenError("spec.paramRef.name", EXCLUSIVE), forbiddenError("spec.paramRef.selector", EXCLUSIVE)]
+      : []),
+    ...(isNeither ? [requiredError("spec.paramRef", "one of name or selector must be specified")] : []),
     ...(action === undefined
-      ? [requiredError(`${path}.parameterNotFoundAction`)]
-      : choiceFaults(`${path}.parameterNotFoundAction`, action, NOT_FOUND)),
+      ? [requiredError("spec.paramRef.parameterNotFoundAction")]
+      : choiceFaults("spec.paramRef.parameterNotFoundAction", action, NOT_FOUND)),
   ];
 }
 

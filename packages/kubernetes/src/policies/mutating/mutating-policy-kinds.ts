@@ -44,7 +44,7 @@ function* validatePolicy(policy: MutatingPolicy): Steps<readonly FieldError[]> {
   const { matchConditions = [], variables = [] } = policy.spec ?? {};
   return [
     ...choiceFaults("spec.failurePolicy", failurePolicy, FAILURE_POLICIES),
-    ...(paramKind === undefined ? [] : validateParamKind(paramKind, "spec.paramKind")),
+    ...(paramKind === undefined ? [] : validateParamKind(paramKind)),
     ...(matchConstraints === undefined
       ? [requiredError("spec.matchConstraints")]
       : [
@@ -54,8 +54,8 @@ function* validatePolicy(policy: MutatingPolicy): Steps<readonly FieldError[]> {
             : []),
           ...operationFaults(matchConstraints, "spec.matchConstraints"),
         ]),
-    ...validateConditionNames(matchConditions, "spec.matchConditions"),
-    ...validateVariableNames(variables, "spec.variables"),
+    ...validateConditionNames(matchConditions),
+    ...validateVariableNames(variables),
     ...(mutations.length === 0 ? [requiredError("spec.mutations", "mutations must contain at least one item")] : []),
     ...mutations.flatMap((mutation, index) => mutationFaults(mutation, indexPath("spec.mutations", index))),
     ...(yield* compileMutations(policy, paramKind !== undefined)).faults,
@@ -92,7 +92,7 @@ function validateBinding({ spec = {} }: MutatingPolicyBinding): readonly FieldEr
   const { policyName = "", paramRef, matchResources } = spec;
   return [
     ...validatePolicyName(policyName),
-    ...(paramRef === undefined ? [] : validateParamRef(paramRef, "spec.paramRef")),
+    ...(paramRef === undefined ? [] : validateParamRef(paramRef)),
     ...(matchResources === undefined
       ? []
       : [
