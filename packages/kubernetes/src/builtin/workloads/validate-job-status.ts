@@ -48,8 +48,7 @@ const isFinished = (status: Status): boolean => holds(status, "Complete") || hol
 const differs = (name: keyof Status, status: Status, before: Status): boolean =>
   !equalJson((status[name] ?? null) as JsonValue, (before[name] ?? null) as JsonValue);
 /** A count that is absent is 0. */
-const countDiffers = (name: "active", status: Status, before: Status): boolean =>
-  (status[name] ?? 0) !== (before[name] ?? 0);
+const activeDiffers = (status: Status, before: Status): boolean => (status.active ?? 0) !== (before.active ?? 0);
 
 const faultIf = (isFault: boolean, fault: () => FieldError): Faults => (isFault ? [fault()] : []);
 const wrongConditions = (isFault: boolean, why: string): Faults =>
@@ -131,7 +130,7 @@ function finishedFaults({ spec, status = {} }: Job, { status: before = {} }: Job
   const isNeverStarted = spec?.suspend === true && spec.completions === 0;
   const uncounted = (uncountedTerminatedPods?.succeeded ?? []).length + (uncountedTerminatedPods?.failed ?? []).length;
   return [
-    ...faultIf(active > 0 && (ends || countDiffers("active", status, before)), () =>
+    ...faultIf(active > 0 && (ends || activeDiffers(status, before)), () =>
       invalidError("status.active", active, "active>0 is invalid for finished job"),
     ),
     ...faultIf((startTime ?? null) === null && (ends || differs("startTime", status, before)) && !isNeverStarted, () =>
@@ -209,8 +208,7 @@ function overlapOf(completed: string, failed: string, completions: number): numb
 
 const readyFaults = (status: Status, before: Status): Faults =>
   faultIf(
-    (status.ready ?? 0) > (status.active ?? 0) &&
-      (differs("ready", status, before) || countDiffers("active", status, before)),
+    (status.ready ?? 0) > (status.active ?? 0) && (differs("ready", status, before) || activeDiffers(status, before)),
     () => invalidError("status.ready", status.ready, "cannot set more ready pods than active"),
   );
 

@@ -43,7 +43,7 @@ const deletionVerdict = (errors: readonly string[]): Verdict =>
 const remainingVerdict = (counts: ReadonlyMap<string, number>): Verdict =>
   counts.size === 0
     ? ["False", "ContentRemoved", "All content successfully removed"]
-    : ["True", "SomeResourcesRemain", `Some resources are remaining: ${listOf(counts, "has", "resource instances")}`];
+    : ["True", "SomeResourcesRemain", `Some resources are remaining: ${listOf(counts, "has")}`];
 
 const finalizersVerdict = (finalizers: ReadonlyMap<string, number>): Verdict =>
   finalizers.size === 0
@@ -51,11 +51,11 @@ const finalizersVerdict = (finalizers: ReadonlyMap<string, number>): Verdict =>
     : [
         "True",
         "SomeFinalizersRemain",
-        `Some content in the namespace has finalizers remaining: ${listOf(finalizers, "in", "resource instances")}`,
+        `Some content in the namespace has finalizers remaining: ${listOf(finalizers, "in")}`,
       ];
 
-const listOf = (counts: ReadonlyMap<string, number>, verb: string, what: string): string =>
+const listOf = (counts: ReadonlyMap<string, number>, verb: string): string =>
   [...counts]
-    .map(([name, count]) => `${name} ${verb} ${count} ${what}`)
+    .map(([name, count]) => `${name} ${verb} ${count} resource instances`)
     .sort()
     .join(", ");

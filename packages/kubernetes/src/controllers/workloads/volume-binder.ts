@@ -35,6 +35,7 @@ import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts
 
 /** Claims that wait look again so long after volumes have changed: all of them at once for many changes. */
 const LOOK_AGAIN_MS = 500;
+const MISBOUND = "Two claims are bound to the same volume, this one is bound incorrectly";
 const SELECTED_NODE = "volume.kubernetes.io/selected-node";
 const PROVISIONERS = ["volume.beta.kubernetes.io/storage-provisioner", "volume.kubernetes.io/storage-provisioner"];
 
@@ -75,17 +76,29 @@ export function createVolumeBinder(base: WorkloadPort): Controller {
     const { volumeName = "" } = claim.spec;
     const isBound = hasAnnotation(claim, BIND_COMPLETED);
     if (volumeName === "") {
-      if (isBound) return lose(claim, "ClaimLost", "Bound claim has lost reference to PersistentVolume.", signal);
+      if (isBound)
+        return lose(
+          claim,
+          "ClaimLost",
+          "Bound claim has lost reference to PersistentVolume. Data on the volume is lost!",
+          signal,
+        );
       return findVolume(key, claim, signal);
     }
     const volume = volumeNamed(volumeName);
     if (volume === undefined) {
-      if (isBound) await lose(claim, "ClaimLost", "Bound claim has lost its PersistentVolume.", signal);
+      if (isBound)
+        await lose(
+          claim,
+          "ClaimLost",
+          "Bound claim has lost its PersistentVolume. Data on the volume is lost!",
+          signal,
+        );
       return;
     }
     if (isBoundTo(volume, claim)) return bind(volume, claim, signal);
     if (volume.spec.claimRef !== undefined) {
-      if (isBound) return misbind(claim, signal);
+      if (isBound) return lose(claim, "ClaimMisbound", MISBOUND, signal);
       return say(key, claim, "Warning", "FailedBinding", `volume "${volumeName}" already bound to a different claim.`);
     }
     const mismatch = isBound ? undefined : mismatchOf(volume, claim);
@@ -151,17 +164,10 @@ export function createVolumeBinder(base: WorkloadPort): Controller {
     says(claim, type, reason, message);
   }
 
-  async function lose(claim: Claim, reason: string, why: string, signal: AbortSignal): Promise<void> {
+  async function lose(claim: Claim, reason: string, message: string, signal: AbortSignal): Promise<void> {
     if (claim.status?.phase === "Lost") return;
     await ignoringConflicts(() => writeClaimStatus(claim, { phase: "Lost" }, signal));
-    says(claim, "Warning", reason, `${why} Data on the volume is lost!`);
-  }
-
-  async function misbind(claim: Claim, signal: AbortSignal): Promise<void> {
-    if (claim.status?.phase === "Lost") return;
-    await ignoringConflicts(() => writeClaimStatus(claim, { phase: "Lost" }, signal));
-    const message = "Two claims are bound to the same volume, this one is bound incorrectly";
-    says(claim, "Warning", "ClaimMisbound", message);
+    says(claim, "Warning", reason, message);
   }
 
   /** First the volume, then the claim: the next run goes on where this one ends. */
