@@ -65,7 +65,7 @@ export function createKeyCounts(deps: {
     const ownedBytes = { user: 0, team: 0, subject: 0 };
     const expiring = EXPIRY_WINDOWS.map(() => 0);
     const now = clock.now();
-    let records = await inSlices(keys.all(), SLICE, (key) => {
+    let records = await inSlices(keys.all(), (key) => {
       const { kind, name } = key.owner;
       const bytes = (owned.get(`${kind} ${name}`) ?? 0) + (key.amount?.bytes ?? 0);
       owned.set(`${kind} ${name}`, bytes);
@@ -85,7 +85,7 @@ export function createKeyCounts(deps: {
     });
     let liveCertificates = 0;
     // Certificates of the moment: those that come meanwhile are not waited for.
-    records += await inSlices([...certificates.all()], SLICE, ({ serial, instanceUid }) => {
+    records += await inSlices([...certificates.all()], ({ serial, instanceUid }) => {
       if (certificates.refusalOf(serial, instanceUid) === undefined) liveCertificates += 1;
     });
     const counts = { keys: [...byLabel.values()], expiring, liveCertificates, ownedBytes };
@@ -113,10 +113,10 @@ export function createKeyCounts(deps: {
 }
 
 /** Returns how many there were. */
-async function inSlices<T>(items: Iterable<T>, slice: number, work: (item: T) => void): Promise<number> {
+async function inSlices<T>(items: Iterable<T>, work: (item: T) => void): Promise<number> {
   let visited = 0;
   for (const item of items) {
-    if (visited > 0 && visited % slice === 0) await nextTurn();
+    if (visited > 0 && visited % SLICE === 0) await nextTurn();
     work(item);
     visited++;
   }

@@ -42,7 +42,7 @@ export async function loadConfiguration(deps: ConfigurationDeps): Promise<Config
   const fromFile =
     filePath === undefined ? new Map<string, RawValue>() : await readConfigFile(resolve(workingDirectory, filePath));
 
-  const values = valuesOf(CATALOGUE_ENTRIES, (entry) => {
+  const values = valuesOf((entry) => {
     const { path, option, environmentName } = entry;
     const found =
       tryPlace(fromFlags.get(path), `--${option.flag}`) ??
@@ -62,7 +62,7 @@ const proxyVariables = (environment: Environment): ProxyEnvironment =>
 /** The configuration without any options. */
 export function defaultConfiguration(workingDirectory: string): Configuration {
   return complete(
-    valuesOf(CATALOGUE_ENTRIES, ({ option }) => option.default),
+    valuesOf(({ option }) => option.default),
     workingDirectory,
     {},
   );
@@ -94,12 +94,9 @@ function readFlags(flags: ReadonlyMap<string, RawValue>): ReadonlyMap<string, Ra
 }
 
 /** The tree of values that the catalogue's shape promises. */
-function valuesOf(
-  entries: readonly CatalogueEntry[],
-  read: (entry: CatalogueEntry) => unknown,
-): ValuesOf<typeof CATALOGUE> {
+function valuesOf(read: (entry: CatalogueEntry) => unknown): ValuesOf<typeof CATALOGUE> {
   const root: Record<string, unknown> = {};
-  for (const entry of entries) {
+  for (const entry of CATALOGUE_ENTRIES) {
     let branch = root;
     for (const key of entry.keys.slice(0, -1)) {
       branch[key] ??= {};

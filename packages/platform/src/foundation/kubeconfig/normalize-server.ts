@@ -27,11 +27,11 @@ export function normalizeServer(server: string): string | undefined {
   return `${protocol}://${url.hostname}${port === undefined ? "" : `:${Number(port)}`}${trimTrailing(url.pathname, "/")}`;
 }
 
-/** The faults of an address in the field of that path; none when it can be normalised. */
-export function validateServer(server: string, field = "spec.server"): readonly FieldError[] {
+/** The faults of `spec.server`; none when it can be normalised. */
+export function validateServer(server: string): readonly FieldError[] {
   if (normalizeServer(server) !== undefined) return [];
   // Text before an @ may be a password.
-  return [invalidError(field, server.includes("@") ? "<hidden>" : server, RULE)];
+  return [invalidError("spec.server", server.includes("@") ? "<hidden>" : server, RULE)];
 }
 
 /** Undefined for a text that is no URL. */
