@@ -55,7 +55,7 @@ export async function examineEtcd(deps: {
   const answering = members.filter(({ fault }) => fault === undefined).map(({ address }) => address);
   const unknown = { members, alarms: [], otherUser: undefined, isInstalled: false, versionFault: undefined };
   if (answering.length === 0) return unknown;
-  using connection = connect(answering, tls, TIMEOUT_MS);
+  using connection = connect(answering, tls);
   const place = { connection, keys: new EtcdKeys(prefix) };
   const call = { repeatable: true };
   try {
@@ -95,7 +95,7 @@ async function examineMember(address: string, tls: EtcdTls | undefined): Promise
   // First, because it reports at once what a gRPC connection keeps retrying.
   const reason = await whyUnreachable(address, tls, TIMEOUT_MS);
   if (reason !== undefined) return { address, fault: reason, reason };
-  using connection = connect([address], tls, TIMEOUT_MS);
+  using connection = connect([address], tls);
   let status: StatusResponse;
   try {
     status = await connection.call(connection.methods.status, {}, { repeatable: false });
@@ -110,23 +110,23 @@ async function examineMember(address: string, tls: EtcdTls | undefined): Promise
     quotaBytes: dbSizeQuota === 0 ? undefined : dbSizeQuota,
     hasLeader: leader !== 0,
     errors,
-    clockOffsetMs: await clockOffset(address, tls, TIMEOUT_MS),
+    clockOffsetMs: await clockOffset(address, tls),
   };
 }
 
-const connect = (endpoints: readonly string[], tls: EtcdTls | undefined, requestTimeoutMs: number): EtcdConnection =>
+const connect = (endpoints: readonly string[], tls: EtcdTls | undefined): EtcdConnection =>
   new EtcdConnection({
     endpoints,
     ...(tls === undefined ? {} : { tls }),
-    requestTimeoutMs,
+    requestTimeoutMs: TIMEOUT_MS,
     scheduler: systemScheduler,
   });
 
 /** From the Date header of its HTTP responses. */
-function clockOffset(address: string, tls: EtcdTls | undefined, timeout: number): Promise<number | undefined> {
+function clockOffset(address: string, tls: EtcdTls | undefined): Promise<number | undefined> {
   const options = {
     path: "/version",
-    timeout,
+    timeout: TIMEOUT_MS,
     agent: false,
     ...(tls === undefined
       ? {}
