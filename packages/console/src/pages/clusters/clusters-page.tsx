@@ -14,7 +14,7 @@ import { NewObjectLink } from "../../components/new-object-link.tsx";
 import { createdColumn, ownerColumn, projectNameOf, titleInProjectColumn } from "../../components/object-columns.tsx";
 import { type ListFilter, useListFilters } from "../../components/use-list-filters.tsx";
 import { useListSearch } from "../../components/use-list-search.tsx";
-import { NARROW, useMedia } from "../../components/use-media.ts";
+import { useNarrow } from "../../components/use-narrow.ts";
 import { versionText } from "../../format/version-text.ts";
 import { counted, named, t } from "../../texts/text.tsx";
 import { ClusterBadge, hostName, phaseOf } from "./cluster-badge.tsx";
@@ -49,7 +49,7 @@ export function ClustersPage() {
   const { items } = list;
   const projects = useLive<Project>(PROJECTS);
   const [chosen, setChosen] = useState<VirtualClusterInstance>();
-  const isNarrow = useMedia(NARROW);
+  const isNarrow = useNarrow();
   const columns = useMemo(
     (): readonly Column<VirtualClusterInstance>[] => columnsWith(setChosen, isNarrow),
     [isNarrow],

@@ -38,7 +38,7 @@ function KeyView({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
   const name = nameOf(accessKey);
   const credentials = useCredentials(name, accessKey);
   const { spec = {}, metadata } = accessKey;
-  const status = useLatestUse(accessKey, true) ?? {};
+  const status = useLatestUse(accessKey) ?? {};
   const made = (credentials.data ?? []).filter((credential) => credential.name !== name);
   const ready = status.conditions?.find(({ type }) => type === "Ready");
   return (

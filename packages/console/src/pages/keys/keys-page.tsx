@@ -14,7 +14,7 @@ import { createdColumn, TIME_WIDTH, titleColumn } from "../../components/object-
 import { PageHead } from "../../components/page-head.tsx";
 import { Time } from "../../components/time.tsx";
 import { useAddress } from "../../components/use-address.ts";
-import { NARROW, useMedia } from "../../components/use-media.ts";
+import { useNarrow } from "../../components/use-narrow.ts";
 import { inNaturalOrder } from "../../format/natural-order.ts";
 import { counted, named, numberText, t } from "../../texts/text.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
@@ -94,7 +94,7 @@ export function KeysPage() {
   const { items } = list;
   const { search, change } = useAddress();
   const now = useMoment();
-  const isNarrow = useMedia(NARROW);
+  const isNarrow = useNarrow();
   const columns = useMemo(() => columnsAt(now, isNarrow), [now, isNarrow]);
   const { q = "", state = "", owner = "" } = search;
   const kind = KINDS.find((each) => each === search["tab"]) ?? "key";

@@ -13,14 +13,13 @@ const AGAIN_MS = 5_000;
 /** The key is new, and its user waits for the first use. */
 const NEW_MS = 3_600_000;
 
-/** The key as a page shows it, with its newest use: read again every few seconds while `isWanted`, and while the page is visible. */
-export function useLatestUse(accessKey: OwnedAccessKey, isWanted: boolean): OwnedAccessKey["status"] {
+/** The newest use of a key: read again every few seconds while the page is visible. */
+export function useLatestUse(accessKey: OwnedAccessKey): OwnedAccessKey["status"] {
   const { client } = useApi();
   const name = nameOf(accessKey);
   const { data } = useQuery({
     queryKey: ["last-use", accessKey.metadata.uid],
     queryFn: ({ signal }) => createResourceClient<OwnedAccessKey>(client, ACCESS_KEYS).get(name, { signal }),
-    enabled: isWanted,
     refetchInterval: AGAIN_MS,
     retry: false,
   });
@@ -43,6 +42,6 @@ export function LastUsed({ accessKey }: { readonly accessKey: OwnedAccessKey }) 
 }
 
 function AwaitedUse({ accessKey }: { readonly accessKey: OwnedAccessKey }) {
-  const status = useLatestUse(accessKey, true);
+  const status = useLatestUse(accessKey);
   return <Time at={status?.lastActivity} otherwise={t("key.neverUsed")} />;
 }
