@@ -145,4 +145,13 @@ describe("the JSON work of a request", () => {
       `{"type":"DELETED","object":${Buffer.from(objects[0]!.bytes)}}\n`,
     );
   });
+
+  it("is one line of a large object for all watches that hold it, however many others were made since", () => {
+    const value = Buffer.from(JSON.stringify({ metadata: {}, text: "x".repeat(700_000) }));
+    const objects = [1, 2, 3].map((revision) => CachedObject.fromEntry({ key: `b-${revision}`, revision, value }));
+    const lines = createEventLines();
+    const perWatcher = [1, 2].map(() => objects.map((object) => lines.plain("ADDED", object)));
+    for (const [index, line] of (perWatcher[0] ?? []).entries()) expect(perWatcher[1]?.[index]).toBe(line);
+    expect(lines.plain("DELETED", objects[0]!)).not.toBe(perWatcher[0]?.[0]);
+  });
 });

@@ -59,6 +59,7 @@ const sendingWork = (bytes: number): number => (bytes < LONG_LINE_BYTES ? 0 : Ma
 
 export function createEventLines(onTurn: (begin: () => void) => void = setImmediate): EventLines {
   const kept = new KeptLines();
+  const shared = new SharedLines();
   const definitions = new WeakMap<ResourceDefinition, number>();
   let definitionCount = 0;
   let workOfTurn = 0;
@@ -87,7 +88,9 @@ export function createEventLines(onTurn: (begin: () => void) => void = setImmedi
       const line = kept.get(object, type);
       spend(sendingWork(object.byteLength));
       if (line !== undefined) return line.bytes;
-      const bytes = encodeKept(object, `{"type":"${type}","object":`, "}\n");
+      const make = (): Uint8Array => encodeKept(object, `{"type":"${type}","object":`, "}\n");
+      if (object.byteLength >= SHARED_LINE_BYTES) return shared.get(object, type, make);
+      const bytes = make();
       kept.add(object, type, { bytes, work: 0, tick: 0 });
       return bytes;
     },
@@ -110,6 +113,24 @@ export function createEventLines(onTurn: (begin: () => void) => void = setImmedi
       return length !== undefined && sendingWork(length) === 0;
     },
   };
+}
+
+/** Such a line waits in many watches at once, where their clients read nothing. */
+const SHARED_LINE_BYTES = 64 * 1024;
+
+/** Long lines, as long as any watch holds them. */
+class SharedLines {
+  readonly #lines = new WeakMap<CachedObject, Map<WatchEventType, WeakRef<Uint8Array>>>();
+
+  get(object: CachedObject, type: WatchEventType, make: () => Uint8Array): Uint8Array {
+    const lines = this.#lines.get(object) ?? new Map<WatchEventType, WeakRef<Uint8Array>>();
+    this.#lines.set(object, lines);
+    const known = lines.get(type)?.deref();
+    if (known !== undefined) return known;
+    const made = make();
+    lines.set(type, new WeakRef(made));
+    return made;
+  }
 }
 
 /** Lines of recent events. Each watch gets all events of a commit before the next watch does. */

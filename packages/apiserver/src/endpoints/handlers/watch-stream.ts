@@ -263,6 +263,8 @@ export class WatchStream implements WatchEventObserver {
     if (this.#pageTaken < this.#page.length && !this.#isAllowed()) return undefined;
     const workBefore = this.#encoder.work;
     while (size + this.#encoder.work - workBefore < CHUNK_BYTES) {
+      // Joined with others, it would be a copy for each watch.
+      if (lines.length > 0 && this.#isNextLong()) break;
       if (this.#pageTaken < this.#page.length) {
         const object = this.#page[this.#pageTaken++];
         if (object !== undefined) add(this.#counted(this.#encoder.initial(object)));
@@ -291,6 +293,13 @@ export class WatchStream implements WatchEventObserver {
       if (objects.length === 0) return lines.length > 0 ? Buffer.concat(lines) : NOTHING_YET;
     }
     return lines.length > 1 ? Buffer.concat(lines) : lines[0];
+  }
+
+  #isNextLong(): boolean {
+    const page = this.#page[this.#pageTaken];
+    if (page !== undefined) return page.byteLength >= CHUNK_BYTES;
+    const entry = this.#past[this.#pastTaken] ?? this.#queue.next;
+    return entry !== undefined && entry.type !== "line" && entry.object.byteLength >= CHUNK_BYTES;
   }
 
   #hasTime(entry: Entry | undefined): boolean {

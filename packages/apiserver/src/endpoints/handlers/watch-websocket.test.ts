@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import { connect } from "node:tls";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { WebSocket } from "ws";
 import type { ApiRequest } from "../../transport/api-request.ts";
 import { deferred } from "../../transport/testing/deferred.ts";
 import { serveHandler } from "../../transport/testing/serve-handler.ts";
@@ -74,6 +75,32 @@ it("runs the watch of a client that reads it", async () => {
   expect(String(answer)).toMatch(/^HTTP\/1\.1 101 /);
   expect(await ended).toBe(false);
   expect(run).toHaveBeenCalledTimes(1);
+});
+
+it.each(["json", "protobuf"] as const)("sends each line or frame as a message, however long (%s)", async (format) => {
+  const contents = ["ä".repeat(300_000), "b", "c".repeat(200_000)].map((text) => Buffer.from(text));
+  const framed = contents.flatMap((content) => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(content.length);
+    return format === "json" ? [content, Buffer.from("\n")] : [length, content];
+  });
+  const { port } = await serveHandler((request) =>
+    webSocketResponse(
+      request,
+      webSocketUpgrade(request) ?? expect.unreachable(),
+      async (sink) => void (await sink.write(Buffer.concat(framed))),
+      format,
+    ),
+  );
+  const client = new WebSocket(`wss://127.0.0.1:${port}/watch`, { rejectUnauthorized: false });
+  const received: { readonly content: Buffer; readonly isBinary: boolean }[] = [];
+  client.on("message", (content: Buffer, isBinary) => received.push({ content, isBinary }));
+  const [code] = await once(client, "close");
+  expect(code).toBe(1000);
+  expect(received.map(({ isBinary }) => isBinary)).toEqual(Array(3).fill(format === "protobuf"));
+  expect(received.map(({ content }, at) => content.equals(contents[at] ?? content.subarray(1)))).toEqual(
+    Array(3).fill(true),
+  );
 });
 
 it("refuses the choice of a subprotocol before anything is subscribed to", () => {

@@ -9,6 +9,7 @@ import { webSocketProtocols } from "../../request/credentials.ts";
 import type { ApiRequest, UpgradeRequest } from "../../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, PeerFault, type ResponseBody } from "../../transport/api-response.ts";
 import { discardResponse } from "../../transport/discard-response.ts";
+import { PartedSocket } from "../../transport/parted-socket.ts";
 import type { OutputFormat } from "../negotiation/negotiate-output.ts";
 
 type StreamRun = Extract<ResponseBody, { readonly type: "stream" }>["run"];
@@ -74,7 +75,7 @@ async function serve(
   // A broken connection is closed without a further error.
   webSocket.on("error", () => webSocket.terminate());
   try {
-    await run(createWebSocketSink(webSocket, format === "protobuf" ? framesOf : linesOf), gone.signal);
+    await run(createWebSocketSink(webSocket, format === "protobuf"), gone.signal);
     webSocket.close(1000);
   } catch (error) {
     webSocket.close(1011);
@@ -98,18 +99,26 @@ function shakeHands(request: ApiRequest, { socket, head }: ReturnType<UpgradeReq
   return new Promise((resolve, reject) => {
     const onClose = (): void => reject(new PeerFault("the connection ended before the WebSocket was open"));
     socket.once("close", caught(reject, onClose));
-    server.handleUpgrade(handshake, socket, Buffer.from(head), resolve);
+    server.handleUpgrade(handshake, new PartedSocket(socket), Buffer.from(head), resolve);
   });
 }
 
 /** Bytes that may wait for the client before writers wait, too. */
 const HIGH_WATER_BYTES = 64 * 1024;
 
-const linesOf = (chunk: Buffer): readonly string[] =>
-  chunk
-    .toString("utf8")
-    .split("\n")
-    .filter((line) => line !== "");
+const NEWLINE = 0x0a;
+
+/** Views of the chunk: a line may be as long as an object, and many watches send it. */
+function linesOf(chunk: Buffer): readonly Uint8Array[] {
+  const lines: Uint8Array[] = [];
+  for (let at = 0; at < chunk.length; ) {
+    const newline = chunk.indexOf(NEWLINE, at);
+    const end = newline < 0 ? chunk.length : newline;
+    if (end > at) lines.push(chunk.subarray(at, end));
+    at = end + 1;
+  }
+  return lines;
+}
 
 const LENGTH_BYTES = 4;
 
@@ -125,16 +134,14 @@ function framesOf(chunk: Buffer): readonly Uint8Array[] {
 }
 
 /** Each line or frame that is written becomes a message. */
-function createWebSocketSink(
-  webSocket: WebSocket,
-  messagesOf: (chunk: Buffer) => readonly (string | Uint8Array)[],
-): ByteSink {
+function createWebSocketSink(webSocket: WebSocket, isBinary: boolean): ByteSink {
+  const messagesOf = isBinary ? framesOf : linesOf;
   const isOpen = (): boolean => webSocket.readyState === webSocket.OPEN;
   const write = (chunk: Uint8Array | string): boolean | Promise<boolean> => {
     if (!isOpen()) return false;
     let sent: Promise<boolean> | undefined;
-    for (const message of messagesOf(Buffer.from(chunk))) {
-      sent = new Promise((resolve) => webSocket.send(message, () => resolve(isOpen())));
+    for (const message of messagesOf(asBuffer(chunk))) {
+      sent = new Promise((resolve) => webSocket.send(message, { binary: isBinary }, () => resolve(isOpen())));
     }
     return webSocket.bufferedAmount < HIGH_WATER_BYTES ? true : (sent ?? true);
   };
@@ -145,3 +152,6 @@ function createWebSocketSink(
     },
   };
 }
+
+const asBuffer = (chunk: Uint8Array | string): Buffer =>
+  typeof chunk === "string" ? Buffer.from(chunk) : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);

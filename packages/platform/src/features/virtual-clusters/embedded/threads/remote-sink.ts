@@ -3,7 +3,7 @@
 import type { ByteSink } from "@postern/apiserver/transport/api-response";
 import type { FrontCalls, FrontNotes } from "./cluster-methods.ts";
 import type { Link } from "./link.ts";
-import { copyOf } from "./wire-bytes.ts";
+import { copyOf, movedFrom } from "./wire-bytes.ts";
 
 /** Bytes of one stream that are on their way. */
 export const WINDOW = 64 * 1024;
@@ -48,7 +48,7 @@ export class RemoteSink implements ByteSink {
     if (bytes.length === 0) return true;
     this.#sent += bytes.length;
     this.#all.bytes += bytes.length;
-    this.#front.note("chunk", { request: this.#request, bytes }, bytes.length < WINDOW / 4 ? [] : [bytes.buffer]);
+    this.#front.note("chunk", { request: this.#request, bytes }, movedFrom(bytes));
     if (this.#hasRoom()) return true;
     return new Promise((resolve) => this.#waiting.push(resolve));
   }

@@ -3,7 +3,7 @@
 import { Duplex } from "node:stream";
 import type { FrontCalls, FrontNotes } from "./cluster-methods.ts";
 import type { Link } from "./link.ts";
-import { copyOf } from "./wire-bytes.ts";
+import { copyOf, movedFrom } from "./wire-bytes.ts";
 
 export class RemoteSocket extends Duplex {
   readonly #request: number;
@@ -43,7 +43,8 @@ export class RemoteSocket extends Duplex {
 
   override _write(chunk: Uint8Array, _encoding: BufferEncoding, done: () => void): void {
     this.#written.push({ bytes: chunk.length, done });
-    this.#front.note("chunk", { request: this.#request, bytes: copyOf(chunk) });
+    const bytes = copyOf(chunk);
+    this.#front.note("chunk", { request: this.#request, bytes }, movedFrom(bytes));
   }
 
   override _final(done: () => void): void {
