@@ -30,11 +30,15 @@ export type Connections = Disposable & {
 };
 
 /** So many that hardly ever all are at one thread. */
-export async function openConnections(server: PosternProcess, count: number): Promise<Connections> {
+export async function openConnections(
+  server: PosternProcess,
+  count: number,
+  clientOf: typeof agentClient = agentClient,
+): Promise<Connections> {
   const ca = await readFile(server.caFile);
   const agents = Array.from({ length: count }, () => new Agent({ ca, keepAlive: true, maxSockets: 1 }));
   return {
-    clients: agents.map((agent) => agentClient(server.url, agent)),
+    clients: agents.map((agent) => clientOf(server.url, agent)),
     [Symbol.dispose]() {
       for (const agent of agents) agent.destroy();
     },

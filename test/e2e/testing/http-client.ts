@@ -53,7 +53,7 @@ export async function insist<T>(work: () => Promise<T>): Promise<T> {
 
 /** Over the connections of an agent. */
 export function agentClient(url: string, agent: Agent): HttpClient {
-  const send = agentSender(url, agent);
+  const send = clientOfOneTry(url, agent);
   return (path, options = {}) => {
     const { method, body } = options;
     const doesRead = method === undefined ? body === undefined : method === "GET" || method === "HEAD";
@@ -61,7 +61,8 @@ export function agentClient(url: string, agent: Agent): HttpClient {
   };
 }
 
-function agentSender(url: string, agent: Agent): HttpClient {
+/** The same, and sends no request again, whatever ends: one that got no answer may have been served. */
+export function clientOfOneTry(url: string, agent: Agent): HttpClient {
   return (path, { method, key, body, headers = {} } = {}) => {
     const content = typeof body === "object" ? `${JSON.stringify(body)}\n` : body;
     return new Promise((resolve, reject) => {
