@@ -341,8 +341,10 @@ test("the audit trail of a key has its requests and its changes", async () => {
         // The text says what is there instead.
         return (await used.isVisible()) || (await page.getByRole("main").textContent());
       },
-      { interval: 1_000, timeout: 30_000 },
+      { interval: 1_000 },
     )
     .toBe(true);
   await page.getByRole("row", { name: /admin.*patch ownedaccesskeys\.management\.postern\/trailed.*200/ }).waitFor();
+  // The page itself reads the key every few seconds, which would leave no room for the rest.
+  expect(await page.getByRole("row", { name: /get ownedaccesskeys\.management\.postern\/trailed/ }).count()).toBe(0);
 });

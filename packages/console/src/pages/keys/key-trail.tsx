@@ -30,7 +30,8 @@ export function KeyTrail({ name }: { readonly name: string }) {
         await searchAudit(client, { ...filter, since, limit: LIMIT }, signal);
       // One after the other: a server runs one search at a time.
       const used = await ask({ key: name });
-      const changed = await ask({ object: `ownedaccesskeys/${name}` });
+      // Not what reads the key: this page does so every few seconds.
+      const changed = await ask({ object: `ownedaccesskeys/${name}`, changes: "true" });
       // A key that changes itself is in both results.
       return [...new Map([...used.items, ...changed.items].map((record) => [record.auditID, record])).values()];
     },
