@@ -70,7 +70,7 @@ describe.skipIf(NODE_WITH_THREADS === undefined).each(["sqlite", "etcd"] as cons
       });
       // Each request has an id of its own in the audit log: one that is sent again would be there twice.
       using connections = await openConnections(server, LANES, clientOfOneTry);
-      /** What was asked and answered, by audit id. */
+      /** By audit id: the request and its answer. */
       const answered = new Map<string, string>();
       const unanswered = new Set<string>();
       /** Undefined: no answer came, or one that says that the server does not know. */

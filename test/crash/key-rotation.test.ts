@@ -20,7 +20,7 @@ const KEYS = "/apis/management.postern/v1/ownedaccesskeys";
 const CANARY = "canary-at-rest-b71f";
 const COUNT = 500;
 const WAIT = { timeout: 60_000, interval: 50 };
-/** Whose database file is read, copied and moved. */
+/** The tests read, copy and move its database file. */
 const SQLITE = ["--store", "sqlite"];
 
 type Ring = {

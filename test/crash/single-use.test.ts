@@ -1,4 +1,4 @@
-// What is good once is used from both servers at the same moment, while threads of both end, and in some rounds while one of them is killed: no use more is accepted than
+// Clients of both servers use everything that is good once at the same moment, while threads of both end, and in some rounds while one of them is killed: no use more is accepted than
 // there are. SINGLE_USE_ROUNDS says how many rounds, TEST_SEED which threads end and when, as far as the scheduler allows.
 
 import { readFile } from "node:fs/promises";
