@@ -2,6 +2,7 @@
 
 import type { X509Certificate } from "node:crypto";
 import type { TLSSocket } from "node:tls";
+import { peerCertificateOf } from "./certificate-chain.ts";
 import { withoutMapping } from "./ip-networks.ts";
 import { isTrustedProxy, type TrustedProxies } from "./trusted-proxies.ts";
 import type { Reader } from "./unread-answers.ts";
@@ -35,14 +36,4 @@ export function describeConnection(
     reader,
     backlog,
   };
-}
-
-/** Not `getPeerCertificate(true)`, which leaks memory in some releases of Node (CVE-2025-59464). */
-function peerCertificateOf(socket: TLSSocket): X509Certificate | undefined {
-  try {
-    return socket.getPeerX509Certificate();
-  } catch {
-    // An unreadable certificate identifies no user.
-    return undefined;
-  }
 }
