@@ -83,6 +83,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
     "features/certificate-authorities",
     "features/certificates",
     "features/proxy",
+    "features/session-recordings",
     "features/cluster-tunnels",
     "features/virtual-clusters",
     "features/trust",

@@ -5,6 +5,7 @@ import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
 import { conditionsField } from "./conditions.ts";
 import { ignoredObject, ignoredSecretRef } from "./ignored-fields.ts";
 import { accessRuleFields, ownerFields } from "./owner.ts";
+import { sessionRecordingFields } from "./session-recording.ts";
 
 /** The cluster that is there from the start: what lives in it is served by this process. */
 export const EMBEDDED_CLUSTER = "embedded";
@@ -38,6 +39,9 @@ export const clusterFields = s
         metrics: ignoredObject("A store for metrics in the cluster."),
         opencost: ignoredObject("An OpenCost in the cluster."),
         argoCD: ignoredObject("An Argo CD in the cluster."),
+        sessionRecording: sessionRecordingFields.describe(
+          "Recording of exec and attach in the cluster, and in the virtual clusters and spaces that are placed in it. The strictest setting of the cluster and of the project holds. Changing it requires the verb restrict on clusters.",
+        ),
         usable: s.boolean().describe("Whether new instances can be placed in the cluster. Defaults to true."),
       })
       .describe("Desired state of the cluster."),

@@ -6,6 +6,7 @@ import { EMBEDDED_CLUSTER } from "./cluster.ts";
 import { conditionsField } from "./conditions.ts";
 import { ignoredMetadata, ignoredNames, ignoredObject, ignoredString } from "./ignored-fields.ts";
 import { accessRuleFields, ownerFields } from "./owner.ts";
+import { sessionRecordingFields } from "./session-recording.ts";
 
 const memberFields = s.object({
   kind: s
@@ -62,6 +63,9 @@ export const projectFields = s
           .describe(
             "Where client certificates for connected and external virtual clusters lead. Platform: through the platform, where they are revoked at once; others are not issued. Cluster, the default: to the cluster's own address, unless the request chooses. Changing it requires the verb restrict on projects.",
           ),
+        sessionRecording: sessionRecordingFields.describe(
+          "Recording of exec and attach in the connected and external virtual clusters and spaces of the project. The strictest setting of the project and of the cluster holds. Changing it requires the verb restrict on projects.",
+        ),
         quotas: quotasFields.describe(
           "Quotas. virtualclusterinstances, spaceinstances and ownedaccesskeys limit their number, in the project and for each owner; virtualcluster.objects and virtualcluster.bytes of the project limit each built-in virtual cluster; storage.objects and storage.bytes limit what the project has outside its virtual clusters. Others are stored, but not enforced.",
         ),

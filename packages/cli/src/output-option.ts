@@ -13,6 +13,7 @@ export type OutputFlags = { readonly output: OutputFormat };
 export const WITHOUT_OUTPUT: { readonly [command: string]: string } = {
   "postern agent": "runs until it is stopped",
   "postern serve": "runs until it is stopped; its log is JSON already",
+  "postern recording play": "plays on a terminal; --format writes the recording, or its text",
   "postern credentials get": "prints the ExecCredential that kubectl reads, which is JSON",
   "postern completion": "prints a script",
 };

@@ -26,6 +26,7 @@ import { createLoginCommand, createLogoutCommand, createStatusCommand, createWho
 import { createManCommand } from "./man-pages.ts";
 import { withPlainText } from "./plain-text.ts";
 import { createProviderCommand } from "./provider/provider.ts";
+import { createRecordingCommand } from "./recording/recording.ts";
 import { createServeCommand } from "./serve.ts";
 import { createTrustCommand } from "./trust/trust.ts";
 import { createUnwrapCommand } from "./unwrap.ts";
@@ -62,6 +63,7 @@ export async function createProgram(given: CommandContext): Promise<Command> {
   program.addCommand(createEncryptionKeyCommand(context));
   program.addCommand(createAgentCommand(context));
   program.addCommand(createAuditCommand(context));
+  program.addCommand(createRecordingCommand(context));
   program.addCommand(await createDoctorCommand(context));
   program.addCommand(createVersionCommand(context));
   program.addCommand(createCompletionCommand(context, program));

@@ -28,6 +28,11 @@ export const PAGES: readonly Page[] = [
     expected: [/^pst_\w+$/m, /^ci +user\/admin .*Ready/m, /condition met$/m],
   },
   {
+    path: "docs/guides/session-recordings.md",
+    given: "postern serve --data-dir data --session-recording-dir recordings",
+    expected: [/^no recordings$/m],
+  },
+  {
     path: "docs/guides/one-time-delivery.md",
     given: SERVE,
     expected: [/^default +Active/m, /WrappedValueReadAgain +ownedaccesskey\/deploy/],

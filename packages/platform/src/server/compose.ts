@@ -52,6 +52,7 @@ import { kubeconfigGeneratorKinds } from "../features/kubeconfig-generators/kind
 import { createNoticeController, createNoticeMetrics, openNoticeWebhook } from "../features/notices/feature.ts";
 import { projectControllers } from "../features/projects/controllers/index.ts";
 import { projectKinds } from "../features/projects/kinds/index.ts";
+import { openSessionRecordings, type SessionRecordings } from "../features/session-recordings/feature.ts";
 import type { RefusalChannel } from "../features/sign-in/client-refusals.ts";
 import { signInControllers } from "../features/sign-in/controllers/index.ts";
 import { createSignIn, type SignIn } from "../features/sign-in/feature.ts";
@@ -124,6 +125,7 @@ export type Platform = {
   readonly accessKinds: AccessRequestKinds;
   /** Undefined: no other cluster forwards requests to this server. */
   readonly frontProxy: FrontProxy | undefined;
+  readonly recordings: SessionRecordings;
   /** Starts all controllers, in order. */
   startControllers(led: Runtime): readonly Controller[];
 };
@@ -218,6 +220,7 @@ export async function composePlatform(parts: PlatformParts, { use }: Pick<Teardo
     await Promise.all(useWriters.map((writer) => writer.flush(uids)));
   };
 
+  const recordings = use(await openSessionRecordings(base));
   const frontProxy = await openFrontProxy(base, { directory, logger: parts.logger });
   const webhook = parts.mayLead ? await openNoticeWebhook(base) : undefined;
   for (const opened of [frontProxy, webhook]) if (opened !== undefined) use(opened);
@@ -254,6 +257,6 @@ export async function composePlatform(parts: PlatformParts, { use }: Pick<Teardo
   // biome-ignore format: as above
   return {
     base, directory, keys, mint, certificates, granted, authorization, trust, tunnels, delivery, clusters, signIn, api,
-    activity, access, accessKinds: ofAccess, frontProxy, startControllers, writeUses,
+    activity, access, accessKinds: ofAccess, frontProxy, recordings, startControllers, writeUses,
   };
 }

@@ -46,7 +46,7 @@ export type RequestHandlerParts = FeatureRouteParts &
   };
 
 export function createRequestHandler(platform: Platform, parts: RequestHandlerParts): ApiHandler {
-  const { base, keys, authorization, clusters, signIn, api, granted, frontProxy } = platform;
+  const { base, keys, authorization, clusters, signIn, api, granted, frontProxy, recordings } = platform;
   const { cache, names, signal } = base;
   const { freshness } = parts;
   const shared = sharedByChains(platform, parts);
@@ -85,7 +85,7 @@ export function createRequestHandler(platform: Platform, parts: RequestHandlerPa
   return createApiRouter({
     sessions: { keys: keys.index, publicUrl: signIn.publicUrl },
     management: received,
-    proxy: chain(proxyRoute(base, { keys, authorization, clusters, granted })),
+    proxy: chain(proxyRoute(base, { keys, authorization, clusters, granted, recordings })),
     routes: routes.map(routed),
     page: page && routed(page),
   });
@@ -127,10 +127,12 @@ const withRoutes = (route: Handler, routes: readonly ManagementRoute[]): Handler
   const byPath = new Map(routes.map(({ path, handle }) => [path, handle]));
   return (context) => {
     const { isResourceRequest, path } = context.info;
-    const handle = isResourceRequest ? undefined : byPath.get(path);
+    const handle = isResourceRequest ? undefined : (byPath.get(path) ?? byPath.get(belowParent(path)));
     return handle === undefined ? route(context) : handle(context);
   };
 };
+
+const belowParent = (path: string): string => `${path.slice(0, path.lastIndexOf("/"))}/*`;
 
 /** A response that should be wrapped and is not would show its credential. */
 const wrappingChecked =

@@ -12,6 +12,7 @@ import type { ConsoleBuild } from "../features/console/console-build.ts";
 import { consoleRoute } from "../features/console/console-route.ts";
 import { documentationRoute, type LoadDocumentation } from "../features/documentation/documentation-route.ts";
 import { scimRoute } from "../features/scim/scim-routes.ts";
+import { recordingsRoutes } from "../features/session-recordings/recordings-route.ts";
 import { signInRoute } from "../features/sign-in/feature.ts";
 import type { SignInRoutesDeps } from "../features/sign-in/sign-in-deps.ts";
 import { PROFILE_PATH } from "../features/sign-in/sign-in-paths.ts";
@@ -87,7 +88,7 @@ export type ManagementRouteParts = {
 
 /** For the operators of the server: behind the chain of the management API. */
 export const managementRoutes = (
-  { base, keys, certificates, granted, clusters, activity }: Platform,
+  { base, keys, certificates, granted, clusters, activity, recordings }: Platform,
   { store, endpoint, readActivity, auditPath, examine }: ManagementRouteParts,
 ): readonly ManagementRoute[] => [
   activityRoute(base, { activity, keys: keys.index, readActivity }),
@@ -96,4 +97,5 @@ export const managementRoutes = (
   backupRoute(base, { keys, certificates, granted, store }),
   doctorRoute(base, examine),
   keyRingRoute(base, { keys, store }),
+  ...recordingsRoutes(recordings),
 ];

@@ -2,6 +2,7 @@
 
 import { JOIN_PATH, TUNNEL_KEY_PATH } from "@postern/api/cluster-tunnel";
 import type { PlatformNames } from "@postern/api/platform-names";
+import { RECORDINGS_PATH } from "@postern/api/session-recording";
 import { UNWRAP_PATH } from "@postern/api/wrapped-value";
 import { redactionByDefault } from "@postern/apiserver/audit/audit-backend";
 import type { AuditRules } from "@postern/apiserver/audit/audit-policy";
@@ -34,7 +35,7 @@ const PROXIES = /^\/+kubernetes\/+(project|cluster)(\/|$)/;
 export function alwaysRecordingCredentials(policy: AuditRules, groups: Groups): AuditRules {
   return (user, info) => {
     const decision = policy(user, info);
-    if (!issuesCredentials(info, groups)) return decision;
+    if (!issuesCredentials(info, groups) && !readsRecordings(info)) return decision;
     return {
       ...decision,
       level: decision.level === "None" ? "Metadata" : decision.level,
@@ -42,6 +43,10 @@ export function alwaysRecordingCredentials(policy: AuditRules, groups: Groups): 
     };
   };
 }
+
+/** Recordings of sessions show secrets: each reading is recorded. */
+const readsRecordings = ({ isResourceRequest, path }: RequestInfo): boolean =>
+  !isResourceRequest && (path === RECORDINGS_PATH || path.startsWith(`${RECORDINGS_PATH}/`));
 
 export function issuesCredentials(info: RequestInfo, groups: Groups): boolean {
   const { isResourceRequest, apiGroup, resource, subresource, verb, path } = info;

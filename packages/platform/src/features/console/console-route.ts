@@ -52,7 +52,7 @@ export function isConsoleRequest(path: string, { method, headers }: Pick<ApiRequ
 const API_ROOTS: ReadonlySet<string> = new Set([
   ...["api", "apis", "kubernetes", "openapi", "version", "healthz", "livez", "readyz", "metrics", "logs", "debug"],
   ...["activity", "backup", "doctor", "keyring", ".well-known", "login", "oauth", "device", "leaks", "scim", "unwrap"],
-  "certificateauthority",
+  ...["certificateauthority", "sessionrecordings"],
 ]);
 
 /** Whether a person opened an address that may be mistyped: the console then says that there is no such page. */

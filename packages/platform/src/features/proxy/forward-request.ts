@@ -17,6 +17,7 @@ import { bodyHeaders } from "./forwarded-headers.ts";
 import { isOpenApiIndex, relayOpenApiIndex } from "./relay-openapi-index.ts";
 import { relayResponse } from "./relay-response.ts";
 import { returnedHeaders, returnedLocation } from "./returned-headers.ts";
+import type { StreamTap } from "./stream-tap.ts";
 
 /** A request as the target is to get it. */
 export type ForwardedRequest = {
@@ -29,6 +30,8 @@ export type ForwardedRequest = {
   readonly auditId: string;
   /** Ends it early. */
   readonly context: Pick<RequestContext, "signal" | "onAbort">;
+  /** Its bytes pass through this once it has left HTTP. Absent: through nothing. */
+  readonly tap?: StreamTap | undefined;
 };
 
 /** Nothing of either body is kept. Fails with ApiErrors. */

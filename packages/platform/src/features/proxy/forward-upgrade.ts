@@ -3,9 +3,11 @@
 
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import type { Duplex } from "node:stream";
 import { badRequestError, forbiddenPathError } from "@postern/apimachinery/meta/api-error";
 import { type ApiRequest, headerOf, type UpgradeRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { withoutHeaders } from "../../foundation/upstream/header-list.ts";
 import type { UpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
 import { badGatewayError } from "../../foundation/upstream/upstream-failure.ts";
 import { type ForwardedRequest, respondWith } from "./forward-request.ts";
@@ -24,7 +26,7 @@ export function forwardableUpgrade({ upgrade }: Pick<ApiRequest, "upgrade">): Up
 
 export type OriginRule = (origin: string) => boolean;
 
-export type UpgradeDeps = Omit<SpliceOptions, "signal"> & {
+export type UpgradeDeps = Omit<SpliceOptions, "signal" | "through"> & {
   /** Origins of pages that may open WebSockets, beside the platform's own. */
   readonly isAllowedOrigin: OriginRule;
 };
@@ -34,17 +36,19 @@ export type UpgradeDeps = Omit<SpliceOptions, "signal"> & {
  * behind it. Throws ApiErrors.
  */
 export async function forwardUpgrade(
-  { request, path, headers, context }: ForwardedRequest,
+  { request, path, headers, context, tap }: ForwardedRequest,
   upgrade: UpgradeRequest,
   connections: UpstreamConnections,
   { isAllowedOrigin, scheduler, halfOpenTimeoutMs }: UpgradeDeps,
 ): Promise<ApiResponse> {
   refuseStrangeOrigin(request, isAllowedOrigin);
   refuseBody(request);
+  const upgradeHeaders = withUpgradeHeaders(headers, request);
   const answer = await connections.upgrade({
     method: request.method,
     path,
-    headers: withUpgradeHeaders(headers, request),
+    // Compressed frames cannot be read on their way.
+    headers: tap === undefined ? upgradeHeaders : withoutHeaders(upgradeHeaders, ["sec-websocket-extensions"]),
     upgrade: upgrade.protocol,
     lasts: true,
     signal: context,
@@ -56,22 +60,27 @@ export async function forwardUpgrade(
     socket.destroy();
     throw badGatewayError({ reason: "UpgradeFailed", message: "it upgraded to another protocol than was requested" });
   }
-  const client = acceptOr(upgrade, () => socket.destroy());
+  const through = tap && orClose(socket, () => tap.begin(switched));
+  const client = orClose(socket, () => upgrade.accept());
   client.socket.write(switchingProtocols(switched), "latin1");
   const done = spliceSockets(
     client,
     { socket, head: NO_BYTES },
-    { signal: context.signal, scheduler, halfOpenTimeoutMs },
+    { signal: context.signal, scheduler, halfOpenTimeoutMs, through },
   );
-  return { status: 101, headers: {}, body: { type: "upgraded", done } };
+  return {
+    status: 101,
+    headers: {},
+    body: { type: "upgraded", done: tap === undefined ? done : done.finally(() => tap.end()) },
+  };
 }
 
-/** Closes what was opened for a client that has gone meanwhile. */
-function acceptOr(upgrade: UpgradeRequest, close: () => void): ReturnType<UpgradeRequest["accept"]> {
+/** Closes what was opened for a client that has gone meanwhile, or gets no session. */
+function orClose<T>(socket: Duplex, work: () => T): T {
   try {
-    return upgrade.accept();
+    return work();
   } catch (error) {
-    close();
+    socket.destroy();
     throw error;
   }
 }

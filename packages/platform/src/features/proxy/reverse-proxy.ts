@@ -11,13 +11,14 @@ import { type ForwardedRequest, forwardRequest } from "./forward-request.ts";
 import { forwardableUpgrade, forwardUpgrade, type UpgradeDeps } from "./forward-upgrade.ts";
 import { createForwardedHeaders } from "./forwarded-headers.ts";
 import { forwardedPath } from "./forwarded-path.ts";
+import type { StreamTap } from "./stream-tap.ts";
 
 export type ReverseProxy = {
   /**
    * Answers a request whose path is below the root of the target, once it is known to be allowed. Ends it with the signal of the
-   * context, also in the middle of a stream. Fails with ApiErrors.
+   * context, also in the middle of a stream. Fails with ApiErrors. `tap`: what it passes through once it has left HTTP; absent: nothing.
    */
-  proxy(context: RequestContext, user: UserInfo): Awaitable<ApiResponse>;
+  proxy(context: RequestContext, user: UserInfo, tap?: StreamTap): Awaitable<ApiResponse>;
 };
 
 export type ReverseProxyDeps = Pick<UpgradeDeps, "scheduler"> & Partial<UpgradeDeps>;
@@ -35,7 +36,7 @@ export function createReverseProxy(connections: UpstreamConnections, deps: Rever
   };
   const headersOf = createForwardedHeaders(connections.target.credential);
   return {
-    proxy(context, user) {
+    proxy(context, user, tap) {
       const { request, info, audit } = context;
       if (!METHODS.has(request.method)) throw methodNotAllowedError();
       const { path, query } = request;
@@ -45,6 +46,7 @@ export function createReverseProxy(connections: UpstreamConnections, deps: Rever
         headers: headersOf(request, user, audit.auditId),
         auditId: audit.auditId,
         context,
+        tap,
       };
       const upgrade = forwardableUpgrade(request);
       if (upgrade !== undefined) return forwardUpgrade(forwarded, upgrade, connections, upgrades);

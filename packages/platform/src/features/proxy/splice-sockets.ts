@@ -3,6 +3,7 @@
 import type { Duplex } from "node:stream";
 import { caught } from "@postern/apimachinery/steps/caught";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { TappedStreams } from "./stream-tap.ts";
 
 /** `head` is what came on the connection behind its HTTP headers. */
 type SplicedSocket = { readonly socket: Duplex; readonly head: Uint8Array };
@@ -15,6 +16,8 @@ export type SpliceOptions = {
    * sending.
    */
   readonly halfOpenTimeoutMs: number;
+  /** Streams that the bytes pass through, of which the client is the first side. Absent: none. */
+  readonly through?: TappedStreams | undefined;
 };
 
 /**
@@ -22,7 +25,7 @@ export type SpliceOptions = {
  * so does the signal. Neither side is read faster than the other takes it. Rejects only with an error of its own, behind which both are closed.
  */
 export function spliceSockets(first: SplicedSocket, second: SplicedSocket, options: SpliceOptions): Promise<void> {
-  const { signal } = options;
+  const { signal, through } = options;
   const sockets = [first.socket, second.socket];
   const destroyAll = (): void => {
     for (const socket of sockets) socket.destroy();
@@ -35,8 +38,8 @@ export function spliceSockets(first: SplicedSocket, second: SplicedSocket, optio
   const allClosed = Promise.all(sockets.map(closed));
   signal.addEventListener("abort", destroyAll, { once: true });
   if (signal.aborted) destroyAll();
-  join(first, second.socket, fail);
-  join(second, first.socket, fail);
+  join(first, second.socket, fail, through?.fromClient);
+  join(second, first.socket, fail, through?.fromTarget);
   const waits = [
     boundHalfOpen(first.socket, second.socket, fail, options),
     boundHalfOpen(second.socket, first.socket, fail, options),
@@ -75,7 +78,12 @@ function boundHalfOpen(
   return { [Symbol.dispose]: () => timer?.[Symbol.dispose]() };
 }
 
-function join({ socket: source, head }: SplicedSocket, destination: Duplex, fail: Fail): void {
+function join(
+  { socket: source, head }: SplicedSocket,
+  destination: Duplex,
+  fail: Fail,
+  through: TappedStreams["fromClient"] | undefined,
+): void {
   // Has to be set before the end comes, or Node answers it with an end of our own.
   source.allowHalfOpen = true;
   const destroy = caught(fail, () => destination.destroy());
@@ -86,8 +94,17 @@ function join({ socket: source, head }: SplicedSocket, destination: Duplex, fail
   };
   source.on("error", destroy);
   source.once("close", caught(fail, onClose));
-  if (head.length > 0) destination.write(head);
-  source.pipe(destination);
+  if (through !== undefined) {
+    through.on("error", caught(fail, fail));
+    through.once(
+      "close",
+      caught(fail, () => !through.readableEnded && destroy()),
+    );
+    through.pipe(destination);
+  }
+  const next = through ?? destination;
+  if (head.length > 0) next.write(head);
+  source.pipe(next);
 }
 
 function closed(socket: Duplex): Promise<void> {

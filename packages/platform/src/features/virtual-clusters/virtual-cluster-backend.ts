@@ -7,6 +7,7 @@ import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { CertificateRequest } from "../../foundation/pki/certificate-request.ts";
+import type { StreamTap } from "../proxy/stream-tap.ts";
 
 export type ClientCertificateRequest = {
   readonly commonName: string;
@@ -45,8 +46,11 @@ export type VirtualClusterBackend = {
   readonly isRemote: boolean;
   /** CA certificates in PEM for the cluster's own endpoint; undefined for public CAs. */
   readonly serverCertificateAuthority: string | undefined;
-  /** Serves a request whose path and RequestInfo are already those below the cluster's root, as `user`. */
-  proxy(context: RequestContext, user: UserInfo): Awaitable<ApiResponse>;
+  /**
+   * Serves a request whose path and RequestInfo are already those below the cluster's root, as `user`. `tap`: what a connection to a remote cluster passes through
+   * once it has left HTTP.
+   */
+  proxy(context: RequestContext, user: UserInfo, tap?: StreamTap): Awaitable<ApiResponse>;
   /**
    * Throws an ApiError if the cluster is no longer connected. If its credential or address has changed, long-running requests on the old
    * ones end. Absent: it is always connected.

@@ -8,6 +8,7 @@ import { limitOptions } from "./options/limit-options.ts";
 import { noticeOptions } from "./options/notice-options.ts";
 import { platformOptions } from "./options/platform-options.ts";
 import { serverOptions } from "./options/server-options.ts";
+import { sessionRecordingOptions } from "./options/session-recording-options.ts";
 import { signInOptions } from "./options/sign-in-options.ts";
 
 export const CATALOGUE = {
@@ -18,6 +19,7 @@ export const CATALOGUE = {
   ...frontProxyOptions,
   ...noticeOptions,
   ...auditOptions,
+  ...sessionRecordingOptions,
   ...limitOptions,
 };
 

@@ -175,6 +175,7 @@ function complete(
       webhook: { ...values.audit.webhook, configFile: fileOr(values.audit.webhook.configFile, "") },
       logPath: values.audit.logPath === "-" ? "-" : fileOr(values.audit.logPath, resolve(dataDir, "audit.log")),
     },
+    sessionRecording: { ...values.sessionRecording, dir: fileOr(values.sessionRecording.dir, "") },
     notices: {
       ...values.notices,
       webhook: { ...webhook, secretFile: fileOr(webhook.secretFile, ""), caFile: fileOr(webhook.caFile, "") },

@@ -16,7 +16,7 @@ export type FeatureRoute = ChainedHandler & {
   readonly isPublic?: boolean;
 };
 
-/** A path of the management API beside its resources: RBAC authorizes it as a non-resource URL. */
+/** A path of the management API beside its resources, or all paths one below it that end with a star: RBAC authorizes it as a non-resource URL. */
 export type ManagementRoute = { readonly path: string; readonly handle: Handler };
 
 export const isBelow = (path: string, root: string): boolean => path === root || path.startsWith(`${root}/`);

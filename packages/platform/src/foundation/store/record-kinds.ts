@@ -69,6 +69,7 @@ export const RECORD_KINDS = {
     owner: "the embedded virtual cluster",
     limit: "one for each; deleted with it",
   },
+  "session-recordings": { owner: "the platform", limit: "one: the key of all recordings" },
   "sign-ins": {
     owner: "the user who has signed in; before that, the address",
     limit: "5,000 and 16 MiB, of which 4,000 for addresses",

@@ -6,6 +6,7 @@ import type { ChainedHandler } from "../../../foundation/http/feature-route.ts";
 import type { AccessKeys } from "../../access-keys/feature.ts";
 import type { Authorization } from "../../authorization/feature.ts";
 import type { GrantedAccess } from "../../authorization/granted-access.ts";
+import type { SessionRecordings } from "../../session-recordings/feature.ts";
 import type { VirtualClusters } from "../../virtual-clusters/feature.ts";
 import {
   createProxyCertificateAuthenticator,
@@ -21,17 +22,18 @@ export type ProxyNeeds = {
   readonly authorization: Authorization;
   readonly clusters: VirtualClusters;
   readonly granted: GrantedAccess;
+  readonly recordings: SessionRecordings;
 };
 
 export function proxyRoute(
   { names, lookup }: Foundation,
-  { keys, authorization, clusters, granted }: ProxyNeeds,
+  { keys, authorization, clusters, granted, recordings }: ProxyNeeds,
 ): ChainedHandler {
   const { authorizer, sources, sourceCheck } = authorization;
   const { index, authenticator, usage } = keys;
   const { backends, spaces, reached, destinations, wakeUp } = clusters;
   const deps: ProxyDeps = { names, keys: index, authenticator, authorizer, sources, usage, sourceCheck, granted };
-  const places = { lookup, backends, spaces, reached, destinations, wakeUp };
+  const places = { lookup, backends, spaces, reached, destinations, wakeUp, recordings };
   return {
     handle: createProxyRoute(deps, places),
     authenticator: unionAuthenticator([

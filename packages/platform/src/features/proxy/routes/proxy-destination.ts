@@ -5,6 +5,7 @@ import type { PolicyVersion } from "@postern/apiserver/authorization/policy-vers
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ObjectLookup } from "../../../foundation/lookup/object-lookup.ts";
 import type { ProxyPath } from "../../authorization/request/proxy-path.ts";
+import type { SessionRecordings } from "../../session-recordings/feature.ts";
 import type { BackendRegistry } from "../../virtual-clusters/backend-registry.ts";
 import type { KubernetesBackends } from "../../virtual-clusters/kubernetes-backend/kubernetes-backends.ts";
 import type { SpaceBackend } from "../../virtual-clusters/kubernetes-backend/space-backend.ts";
@@ -23,6 +24,7 @@ export type Destinations = {
   /** Changes with each of them. */
   readonly destinations: PolicyVersion;
   readonly wakeUp: WakeUp;
+  readonly recordings: Pick<SessionRecordings, "record">;
 };
 
 /** Sources in which destinations are looked up. */

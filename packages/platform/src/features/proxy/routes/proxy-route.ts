@@ -83,7 +83,7 @@ function toInstance(
   grant: CallerGrant,
   identities: InsideIdentities,
   deps: ProxyDeps,
-  { lookup, destinations }: Pick<Destinations, "lookup" | "destinations">,
+  { lookup, destinations, recordings }: Pick<Destinations, "lookup" | "destinations" | "recordings">,
 ): Awaitable<ApiResponse> {
   const { names, sources, authorizer, keys, authenticator } = deps;
   const found = find();
@@ -116,7 +116,10 @@ function toInstance(
   });
   if (!backend.isRemote) return backend.proxy(context, user);
   const ends = { key: keyOf(context, keys), grant };
-  return whenDone(boundRemoteRequest(context, ends), (bounded) => backend.proxy(bounded, user));
+  const session = { project: place.project, instance: instanceAt(place).name, cluster: found.cluster };
+  return whenDone(boundRemoteRequest(context, ends), (bounded) =>
+    recordings.record(bounded, session, (tap) => backend.proxy(bounded, user, tap)),
+  );
 }
 
 /** Throws ApiError 403 where the project may not use the cluster any more in which the instance was placed. */
@@ -146,7 +149,12 @@ function toCluster(
   name: string,
   grant: CallerGrant,
   { names, keys }: ProxyDeps,
-  { lookup, reached, destinations }: Pick<Destinations, "lookup" | "reached" | "destinations">,
+  {
+    lookup,
+    reached,
+    destinations,
+    recordings,
+  }: Pick<Destinations, "lookup" | "reached" | "destinations" | "recordings">,
 ): Awaitable<ApiResponse> {
   const cluster = lookup.cluster(name);
   if (cluster === undefined) throw notFoundError({ group: names.managementGroup, resource: "clusters" }, name);
@@ -163,7 +171,7 @@ function toCluster(
   });
   const user = outsideIdentity(context.user);
   return whenDone(boundRemoteRequest(context, { key: keyOf(context, keys), grant }), (bounded) =>
-    reached.ofCluster(cluster).proxy(bounded, user),
+    recordings.record(bounded, { cluster: name }, (tap) => reached.ofCluster(cluster).proxy(bounded, user, tap)),
   );
 }
 

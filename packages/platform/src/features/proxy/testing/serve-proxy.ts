@@ -21,6 +21,7 @@ import {
 } from "../../../foundation/upstream/upstream-connections.ts";
 import type { UpstreamTarget } from "../../../foundation/upstream/upstream-target.ts";
 import { createReverseProxy, type ReverseProxyDeps } from "../reverse-proxy.ts";
+import type { StreamTap } from "../stream-tap.ts";
 
 /** Where the target stands at the platform. */
 export const BASE = "/kubernetes/project/default/virtualcluster/demo";
@@ -39,7 +40,8 @@ export type ServedProxy = {
   readonly faults: readonly unknown[];
 };
 
-export type ServeProxyOptions = Partial<UpstreamDeps> & Partial<ReverseProxyDeps> & { readonly user?: UserInfo };
+export type ServeProxyOptions = Partial<UpstreamDeps> &
+  Partial<ReverseProxyDeps> & { readonly user?: UserInfo; readonly tap?: () => StreamTap };
 
 export function openConnections(target: UpstreamTarget, options: Partial<UpstreamDeps> = {}): UpstreamConnections {
   const { scheduler } = systemRuntime;
@@ -62,7 +64,7 @@ export async function serveProxy(target: UpstreamTarget, options: ServeProxyOpti
     const audit = { ...made.audit, auditId: `audit-${requests.length}` };
     const context = made.with({ request, info, audit });
     try {
-      return await proxy(context, options.user ?? alice);
+      return await proxy(context, options.user ?? alice, options.tap?.());
     } catch (error) {
       const refusal = toApiError(error, request.signal);
       if (refusal === undefined) throw error;

@@ -42,11 +42,12 @@ export function createKubernetesBackend(deps: {
     get serverCertificateAuthority() {
       return source.current().target.certificateAuthorityPem;
     },
-    proxy(context, user) {
+    proxy(context, user, tap) {
       const connection = source.connect(context);
       // Most are there. A chain of promises costs as much as the rest of a short request.
-      if (connection instanceof Promise) return connection.then((found) => found.proxy(context, user)).catch(onError);
-      const response = connection.proxy(context, user);
+      if (connection instanceof Promise)
+        return connection.then((found) => found.proxy(context, user, tap)).catch(onError);
+      const response = connection.proxy(context, user, tap);
       return response instanceof Promise ? response.catch(onError) : response;
     },
     assertReached: () => source.assertReached(),

@@ -15,11 +15,11 @@ const REVIEW_GROUPS: readonly string[] = ["authorization.k8s.io", "authenticatio
 
 /** The same proxy; requests outside of the namespace get 403. */
 export function namespacedProxy(proxy: ReverseProxy["proxy"], namespace: string): ReverseProxy["proxy"] {
-  return (context, user) => {
+  return (context, user, tap) => {
     if (!isPermissionSubset(context.info, context.request.method, namespace)) {
       throw forbiddenPathError(`this space has only namespace ${JSON.stringify(namespace)}`);
     }
-    return proxy(context, user);
+    return proxy(context, user, tap);
   };
 }
 

@@ -58,10 +58,10 @@ export function createSpaceBackend(deps: {
   return {
     isRemote: true,
     assertReached: () => host.assertReached(),
-    async proxy(context, user) {
+    async proxy(context, user, tap) {
       const connection = await host.connect(context);
       await mustBeOurs(connection, context.signal);
-      return await namespacedProxy(connection.proxy, namespace)(context, user);
+      return await namespacedProxy(connection.proxy, namespace)(context, user, tap);
     },
     async provision(metadata, signal) {
       const connection = await host.connect({ signal });

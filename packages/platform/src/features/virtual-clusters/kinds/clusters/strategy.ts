@@ -2,6 +2,7 @@
 
 import { type Cluster, isLocalCluster } from "@postern/api/cluster";
 import type { PlatformNames } from "@postern/api/platform-names";
+import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
@@ -24,12 +25,16 @@ export const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> =>
   allowUnconditionalUpdate: true,
   async prepareForCreate(created, context) {
     const cluster = await withRecordedSecret(created, undefined, context, deps);
+    await checkRecording(cluster, undefined, context, deps);
     const { user } = context;
     const owner = cluster.spec?.owner ?? callerAsOwner(user, deps);
     const spec = { ...cluster.spec, ...(owner === undefined ? {} : { owner }) };
     return { ...cluster, spec, status: firstStatus(cluster) };
   },
-  prepareForUpdate: (cluster, old, context) => withRecordedSecret(cluster, old, context, deps),
+  async prepareForUpdate(cluster, old, context) {
+    await checkRecording(cluster, old, context, deps);
+    return await withRecordedSecret(cluster, old, context, deps);
+  },
   validate: validateCluster,
   warningsOnCreate: unusedKubeconfig,
   warningsOnUpdate: unusedKubeconfig,
@@ -40,6 +45,27 @@ export const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> =>
       : [forbiddenError("spec.local", "cannot be changed: the objects in the cluster would be lost")]),
   ],
 });
+
+/** The verb on a cluster that changes what limits its owner as well. */
+const RESTRICT_VERB = "restrict";
+
+/** Throws ApiError 403. */
+async function checkRecording(
+  { metadata: { name = "" }, spec }: Cluster,
+  old: Cluster | undefined,
+  context: RequestContext,
+  { names, authorizer }: ClusterStrategyDeps,
+): Promise<void> {
+  if (equalJson(spec?.sessionRecording ?? {}, old?.spec?.sessionRecording ?? {})) return;
+  const clusters = { group: names.managementGroup, resource: "clusters" };
+  const action = { verb: RESTRICT_VERB, apiGroup: clusters.group, resource: clusters.resource, name };
+  if (await mayDo(context, action, authorizer)) return;
+  throw forbiddenRequestError(
+    clusters,
+    name,
+    `spec.sessionRecording limits the cluster: changing it requires the verb ${RESTRICT_VERB} on clusters`,
+  );
+}
 
 type SecretPlace = { readonly namespace: string; readonly name: string; readonly entry: string };
 

@@ -1,0 +1,62 @@
+// Recording of exec and attach: the fields of projects and clusters, and the paths to read recordings.
+
+import { type Infer, s } from "@postern/apimachinery/schema/builder";
+
+const RECORDING_MODES = ["Off", "BestEffort", "Required"] as const;
+
+export type RecordingMode = (typeof RECORDING_MODES)[number];
+
+export const sessionRecordingFields = s.object({
+  mode: s
+    .string({ enum: RECORDING_MODES })
+    .describe(
+      "Off, the default: sessions are not recorded. BestEffort: they are recorded where that is possible. Required: a session that cannot be recorded is refused, or ended.",
+    ),
+  input: s
+    .boolean()
+    .describe(
+      "Whether the input is recorded as well, also where the terminal does not show it, such as passwords. Defaults to false.",
+    ),
+});
+
+export type SessionRecording = Infer<typeof sessionRecordingFields>;
+
+/** The strictest mode of these, and whether one of those that record asks for the input. */
+export function strictestRecording(settings: readonly (SessionRecording | undefined)[]): {
+  readonly mode: RecordingMode;
+  readonly input: boolean;
+} {
+  const mode = RECORDING_MODES.findLast((each) => settings.some((setting) => setting?.mode === each)) ?? "Off";
+  const input = settings.some((setting) => setting?.input === true && (setting.mode ?? "Off") !== "Off");
+  return { mode, input };
+}
+
+/** GET lists the recordings of this server; below it is the recording of a name, as an asciicast. */
+export const RECORDINGS_PATH = "/sessionrecordings";
+
+/** A recording as the list has it. */
+export type SessionRecordingItem = {
+  readonly name: string;
+  /** When the session began, in RFC 3339. */
+  readonly startTime: string;
+  readonly durationSeconds: number;
+  /** Of the file. */
+  readonly bytes: number;
+  /** Whether the session ended and all of it was written. False: it goes on, or the server was killed. */
+  readonly complete: boolean;
+  readonly user: string;
+  readonly project: string;
+  /** The virtual cluster or space; "" for a session in a connected cluster itself. */
+  readonly instance: string;
+  /** "" for an external virtual cluster. */
+  readonly cluster: string;
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  /** exec or attach. */
+  readonly subresource: string;
+  readonly command: readonly string[];
+  readonly auditID: string;
+  /** Host name of the server that wrote it. */
+  readonly server: string;
+};
