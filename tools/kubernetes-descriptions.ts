@@ -13,7 +13,7 @@ type Definition = {
 };
 
 /** Groups and versions that are not served. */
-const NOT_SERVED = /^io\.k8s\.api\.(?:resource\.|storagemigration\.|.*\.v\d+(?:alpha|beta)\d+\.)/;
+const NOT_SERVED = /^io\.k8s\.api\.(?:storagemigration\.|.*\.v\d+(?:alpha|beta)\d+\.)/;
 
 const { definitions } = JSON.parse(readFileSync(source, "utf8")) as {
   readonly definitions: { readonly [name: string]: Definition };

@@ -19,6 +19,7 @@ const FILES: { readonly [file: string]: readonly string[] } = {
     ...["discovery.v1", "networking.v1", "node.v1", "storage.v1", "coordination.v1", "events.v1", "flowcontrol.v1"].map(
       inApi,
     ),
+    inApi("resource.v1"),
     "k8s.io.kube_aggregator.pkg.apis.apiregistration.v1",
   ],
   access: [

@@ -125,6 +125,11 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations",
     "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations/status",
     "node.k8s.io/runtimeclasses",
+    "resource.k8s.io/deviceclasses",
+    "resource.k8s.io/resourceclaims",
+    "resource.k8s.io/resourceclaims/status",
+    "resource.k8s.io/resourceclaimtemplates",
+    "resource.k8s.io/resourceslices",
     // No request is passed on to the server that they name.
     "apiregistration.k8s.io/apiservices",
     "apiregistration.k8s.io/apiservices/status",

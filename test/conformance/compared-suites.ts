@@ -217,8 +217,8 @@ const DIFFERENT_COMMANDS: readonly Row[] = [
     "the control has another Service range, another address, a controller manager without a port, and a ConfigMap of its own in each namespace",
   ],
   [
-    "`apply --server-side` of a Role with `rules: []`, of a CSINode with `drivers: []`",
-    "an empty list is not kept when a body is read, so that it has no owner, and no conflict",
+    "`apply --server-side` of a Role with `rules: []`, of a CSINode with `drivers: []`; parameters of a device that are `[]`",
+    "an empty list is not kept when a body is read, so that it has no owner, no conflict, and no other fault than one that is absent",
   ],
   [
     "events of a PodDisruptionBudget without pods; conditions of a FlowSchema",
@@ -229,7 +229,7 @@ const DIFFERENT_COMMANDS: readonly Row[] = [
     "`describe clusterrole view`",
     "the annotation `rbac.authorization.kubernetes.io/autoupdate` is not written; rules have another order",
   ],
-  ["lists of resources, `get --raw`", "`resource.k8s.io` is absent; members of JSON have another order"],
+  ["lists of resources, `get --raw`", "members of JSON have another order"],
 ];
 
 const DIFFERENT_EXPRESSIONS: readonly Row[] = [
@@ -311,10 +311,6 @@ export const COMPARED_SUITES: readonly string[] = [
   "### Not served",
   "",
   ...table("| What | Why |", [
-    [
-      "`resource.k8s.io`",
-      "ResourceClaims, DeviceClasses and ResourceSlices describe devices of nodes, and nothing reads them without nodes; their validation in 1.36 is as large as that of pods",
-    ],
     [
       "the effect of FlowSchemas",
       "requests are shared out by [fair shares](limits-of-this-release.md) of the whole server; rules of one tenant must not rank above those of another",

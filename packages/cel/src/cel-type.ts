@@ -5,13 +5,14 @@ import type { ListIdentity } from "./cel-value.ts";
 
 export type CelType =
   | { readonly kind: SimpleKind }
-  /** A type known only at runtime. */
-  | { readonly kind: "dyn" }
+  /** A type known only at runtime. `isAny`: one value of any type, which no macro goes through. */
+  | { readonly kind: "dyn"; readonly isAny?: true }
   /** A type of a function library. */
   | { readonly kind: "extension"; readonly name: string }
   | { readonly kind: "list"; readonly of: CelType; readonly hasNulls?: boolean; readonly identity?: ListIdentity }
   | { readonly kind: "map"; readonly key: CelType; readonly value: CelType; readonly hasNulls?: boolean }
-  | { readonly kind: "object"; readonly fields: ReadonlyMap<string, CelField> }
+  /** `name`: as messages show it. Default: `object`. */
+  | { readonly kind: "object"; readonly fields: ReadonlyMap<string, CelField>; readonly name?: string }
   | { readonly kind: "optional"; readonly of: CelType }
   /** `of`: the type that the value is. */
   | { readonly kind: "type"; readonly of: CelType }
@@ -86,6 +87,10 @@ export function formatCelType(type: CelType): string {
       return type.name;
     case "variable":
       return "dyn";
+    case "dyn":
+      return type.isAny === true ? "any" : type.kind;
+    case "object":
+      return type.name ?? type.kind;
     default:
       return type.kind;
   }
@@ -101,6 +106,8 @@ export function formatGoType(type: CelType): string {
       return `optional_type(${formatGoType(type.of)})`;
     case "map":
       return `map(${formatGoType(type.key)}, ${formatGoType(type.value)})`;
+    case "dyn":
+      return type.isAny === true ? "google.protobuf.Any" : type.kind;
     default:
       return VALUE_NAMES[type.kind] ?? formatCelType(type);
   }

@@ -18,6 +18,7 @@ import { typeNameOf } from "./cel-value.ts";
 import { checkLiterals } from "./check-literals.ts";
 import { overloadsOf, TYPE_VALUES } from "./functions/cel-library.ts";
 import { SORT_BY_KEYS } from "./functions/list-functions.ts";
+import { BIND } from "./parse-cel.ts";
 
 export type CelVariables = { readonly [name: string]: CelType };
 /** The type of a field of the message type with this name; undefined where there is no such type. */
@@ -232,7 +233,9 @@ function checkConditional({ test, then, otherwise, at }: OfKind<"conditional">, 
   const types = [test, then, otherwise].map((part) => check(part, scope));
   const result = freshVariable(scope.bindings);
   if (!assign(types, [BOOL, result, result], scope.bindings)) return noOverload("_?_:_", types, false, at, scope);
-  return types.slice(1).some((type) => resolve(type, scope.bindings).kind === "dyn") ? DYN : result;
+  const sides = types.slice(1).map((type) => resolve(type, scope.bindings));
+  const unknown = sides.filter((type) => type.kind === "dyn");
+  return unknown.find(({ isAny }) => isAny !== true) ?? unknown[0] ?? result;
 }
 
 /** An item that may be missing: what it is when it is not. */
@@ -265,6 +268,7 @@ function checkMacro(macro: CelMacro, scope: Environment): CelType {
   const { name, target, variables, bodies, at } = macro;
   const range = resolve(check(target, scope), scope.bindings);
   if (name === "optMap" || name === "optFlatMap") return checkOptional(macro, range, scope);
+  if (name === BIND) return checkBind(macro, range, scope);
   const bound = boundTypes(range, variables.length, target.at, scope);
   const own = Object.fromEntries(variables.map((variable, index) => [variable, bound[index] ?? DYN]));
   const inner = { ...scope, variables: { ...scope.variables, ...own } };
@@ -295,6 +299,13 @@ function checkMacro(macro: CelMacro, scope: Environment): CelType {
   }
 }
 
+/** The value of the last argument, which may use the first by its name. */
+function checkBind({ variables, bodies }: CelMacro, value: CelType, scope: Environment): CelType {
+  const [name = ""] = variables;
+  const [body] = bodies;
+  return body === undefined ? DYN : check(body, { ...scope, variables: { ...scope.variables, [name]: value } });
+}
+
 /** Types of the variables: items, or keys; with two of them, places and items, or keys and values. */
 function boundTypes(range: CelType, count: number, at: number, scope: Environment): readonly CelType[] {
   switch (range.kind) {
@@ -306,17 +317,18 @@ function boundTypes(range: CelType, count: number, at: number, scope: Environmen
       assign([DYN], [range], scope.bindings);
       return [DYN, DYN];
     case "dyn":
-      return [DYN, DYN];
+      return range.isAny === true ? [noRange(range, at, scope)] : [DYN, DYN];
     default:
-      return [
-        report(
-          scope,
-          `expression of type '${formatCelType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
-          at,
-        ),
-      ];
+      return [noRange(range, at, scope)];
   }
 }
+
+const noRange = (range: CelType, at: number, scope: Environment): CelType =>
+  report(
+    scope,
+    `expression of type '${formatCelType(range)}' cannot be range of a comprehension (must be list, map, or dynamic)`,
+    at,
+  );
 
 function checkOptional({ name, variables, bodies, at }: CelMacro, range: CelType, scope: Environment): CelType {
   const inner = freshVariable(scope.bindings);

@@ -46,8 +46,9 @@ export function formatFault({ target, args, at }: Call, typeOf: TypeOf): CelSynt
 /** The part of an argument that the clause does not take. Texts are made of lists and maps with all their parts. */
 function unfit(part: CelExpression | undefined, verb: FormatVerb, typeOf: TypeOf): CelExpression | undefined {
   if (part === undefined) return undefined;
-  const { kind } = typeOf(part);
-  if (kind !== "dyn" && !TAKEN[verb].includes(kind)) return part;
+  const type = typeOf(part);
+  const isOpen = type.kind === "dyn" && type.isAny !== true;
+  if (!isOpen && !TAKEN[verb].includes(type.kind)) return part;
   if (verb !== "s") return undefined;
   const inner =
     part.type === "list"

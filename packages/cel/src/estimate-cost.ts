@@ -8,6 +8,7 @@ import type { CheckedCel } from "./check-cel.ts";
 import { type CallArgument, estimateCall } from "./estimate-call.ts";
 import { add, exactly, multiply, type Range, UNKNOWN, union } from "./estimated-range.ts";
 import { SORT_BY_KEYS } from "./functions/list-functions.ts";
+import { BIND } from "./parse-cel.ts";
 import type { SizeLimits } from "./schema-size.ts";
 
 /**
@@ -20,7 +21,7 @@ type Estimate = { readonly cost: Range; readonly place?: Place; readonly size?: 
 
 type Names = { readonly [name: string]: Place };
 
-type Scope = { readonly root: SizeLimits; readonly names: Names; readonly typeOf: CheckedCel["typeOf"] };
+type Scope = { readonly root: Place; readonly names: Names; readonly typeOf: CheckedCel["typeOf"] };
 
 const NAME = exactly(1);
 const FREE = exactly(0);
@@ -29,9 +30,15 @@ const NEW_MAP = 30;
 const NEW_MESSAGE = 40;
 
 /** In the units of the evaluation meter. `root`: the limits of `self` and `oldSelf`. */
-export function estimateCost(expression: CelExpression, { typeOf }: CheckedCel, root: SizeLimits): number {
-  return estimate(expression, { root, names: { self: root, oldSelf: root }, typeOf }).cost.max;
-}
+export const estimateCost = (expression: CelExpression, { typeOf }: CheckedCel, root: SizeLimits): number =>
+  estimate(expression, { root, names: { self: root, oldSelf: root }, typeOf }).cost.max;
+
+/** The same for an expression about these names, and no `self`. */
+export const estimateCostOf = (
+  expression: CelExpression,
+  { typeOf }: CheckedCel,
+  names: { readonly [name: string]: SizeLimits },
+): number => estimate(expression, { root: "elsewhere", names, typeOf }).cost.max;
 
 function estimate(expression: CelExpression, scope: Scope): Estimate {
   switch (expression.type) {
@@ -137,6 +144,7 @@ function estimateMacro(macro: CelMacro, scope: Scope): Estimate {
   const { name, target, variables, bodies } = macro;
   const range = estimate(target, scope);
   if (name === "optMap" || name === "optFlatMap") return estimateOptional(macro, range.cost, scope);
+  if (name === BIND) return estimateBind(macro, range, scope);
   const [list, steps] = [scope.typeOf(target).kind === "list", below.bind(undefined, range.place, scope)];
   const [items, keys] = [steps((limits) => limits.items), list ? ("elsewhere" as const) : steps(({ keys }) => keys)];
   const places = variables.length === 1 ? [list ? items : keys] : [keys, items];
@@ -185,6 +193,16 @@ function estimateSortBy({ target, variables, bodies, at }: CelMacro, scope: Scop
   const { cost, size } = estimateCall(SORT_BY_KEYS, true, args);
   // The name is read twice, and bound once.
   return { cost: add(keys.cost, cost, exactly(NEW_LIST + 2)), size };
+}
+
+/** A loop over an empty list, whose first value has the name. */
+function estimateBind({ variables, bodies }: CelMacro, { cost, place }: Estimate, scope: Scope): Estimate {
+  const [name = ""] = variables;
+  const [body] = bodies;
+  if (body === undefined) return { cost: FREE };
+  const inner = { ...scope, names: { ...scope.names, [name]: place } };
+  const last = estimate(body, inner);
+  return { cost: add(exactly(NEW_LIST), cost, last.cost), size: sizeOf(body, last, inner) };
 }
 
 /** `x.hasValue() ? optional.of(<body with the value>) : optional.none()` */

@@ -13,7 +13,14 @@ import {
 import { type CelToken, celTokensOf, readNumber, readText } from "./cel-tokens.ts";
 
 /** Names with a meaning of their own, without variables: functions with a dot in them, and types. */
-export type CelNames = { readonly functions: ReadonlySet<string>; readonly types: ReadonlySet<string> };
+export type CelNames = {
+  readonly functions: ReadonlySet<string>;
+  readonly types: ReadonlySet<string>;
+  /** `cel.bind(x, value, expression)` names a value. Default: it is no macro. Such an expression can be checked, and not evaluated. */
+  readonly hasBind?: boolean;
+};
+
+export const BIND = "cel.bind";
 
 /** From the loosest to the tightest. */
 const LEVELS: readonly (readonly string[])[] = [
@@ -216,6 +223,7 @@ class Parser {
     if (namespace !== undefined && this.#names.functions.has(qualified)) {
       return { type: "call", at, name: qualified, target: undefined, args };
     }
+    if (qualified === BIND && this.#names.hasBind === true && args.length === 3) return bound(at, args);
     const form = MACROS.get(name)?.find(([variables, bodies]) => variables + bodies === args.length);
     if (form === undefined) return { type: "call", at, name, target, args };
     const variables = args.slice(0, form[0]).map((arg) => {
@@ -327,6 +335,14 @@ class Parser {
   #fail(message: string): never {
     throw new CelSyntaxError(message, this.#peek().at);
   }
+}
+
+/** Source: cel-go/ext/bindings.go */
+function bound(at: number, [variable, value, body]: readonly CelExpression[]): CelExpression {
+  if (variable?.type !== "identifier" || value === undefined || body === undefined) {
+    throw new CelSyntaxError("cel.bind() variable names must be simple identifiers", variable?.at ?? at);
+  }
+  return { type: "macro", at, name: BIND, target: value, variables: [variable.name], bodies: [body] };
 }
 
 /** `a.b.c` of names and nothing else. */

@@ -10,7 +10,7 @@ export type SizeLimits = {
   /** Fewest bytes of its JSON. */
   readonly minBytes: number;
   /** By the name that expressions have for them. */
-  readonly fields: ReadonlyMap<string, SizeLimits>;
+  readonly fields: Pick<ReadonlyMap<string, SizeLimits>, "get">;
   /** Items of a list, or values of a map. */
   readonly items?: SizeLimits;
   readonly keys?: SizeLimits;

@@ -19,6 +19,7 @@ const template = {
   },
 };
 const job = { template: { ...template, spec: { ...template.spec, restartPolicy: "Never" } } };
+const devices = { requests: [{ name: "gpu", exactly: { deviceClassName: "fuzz", count: 1 } }] };
 const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
 
 export const CLUSTER_OBJECTS: { readonly [kind: string]: object } = {
@@ -90,6 +91,24 @@ export const CLUSTER_OBJECTS: { readonly [kind: string]: object } = {
     spec: { group: "fuzz.example.com", version: "v1", groupPriorityMinimum: 100, versionPriority: 10 },
   },
   RuntimeClass: { handler: "fuzz" },
+  DeviceClass: { spec: { selectors: [{ cel: { expression: "device.driver == 'fuzz.example.com'" } }] } },
+  ResourceClaim: { spec: { devices } },
+  ResourceClaimTemplate: { spec: { metadata: { labels }, spec: { devices } } },
+  ResourceSlice: {
+    spec: {
+      driver: "fuzz.example.com",
+      pool: { name: "fuzz", generation: 1, resourceSliceCount: 1 },
+      nodeName: "fuzz",
+      devices: [
+        {
+          name: "fuzz",
+          attributes: { model: { string: "a" } },
+          capacity: { memory: { value: "1Gi" } },
+          taints: [{ key: "fuzz", effect: "NoSchedule" }],
+        },
+      ],
+    },
+  },
   Node: { spec: { taints: [{ key: "fuzz", effect: "NoSchedule" }] } },
   Binding: { target: { kind: "Node", name: "fuzz" } },
   CSIDriver: { spec: { attachRequired: false } },

@@ -1,9 +1,11 @@
 // Vectors: the bodies that kubectl v1.32.4 sends to create objects of the built-in kinds.
 
 import { describe, expect, it } from "vitest";
+import type { JsonObject } from "../json/json-value.ts";
 import { messageOfKind } from "./kubernetes-messages.ts";
-import { decodeProtobufObject, encodeProtobufObject, isProtobufKind } from "./protobuf-object.ts";
+import { asGoWrites, decodeProtobufObject, encodeProtobufObject, isProtobufKind } from "./protobuf-object.ts";
 import vectors from "./testdata/protobuf-builtin-kinds.json" with { type: "json" };
+import devices from "./testdata/protobuf-devices.json" with { type: "json" };
 
 describe("the built-in kinds", () => {
   it.each(vectors.cases)("are read as kubectl means them: $kind", ({ base64: body, json }) => {
@@ -14,6 +16,17 @@ describe("the built-in kinds", () => {
     expect(object).toEqual(json);
     expect(encodeProtobufObject(object).toString("base64")).toBe(body);
   });
+
+  it.each(devices.cases)(
+    "are read and written as kube-apiserver does: $kind $json.metadata.name",
+    ({ base64, json }) => {
+      const { apiVersion, kind } = json;
+      const object = decodeProtobufObject(new Uint8Array(Buffer.from(base64, "base64")), { apiVersion, kind });
+      expect(asGoWrites(object)).toEqual(json);
+      // Members whose types differ from case to case hide that these are objects of JSON.
+      expect(encodeProtobufObject(json as unknown as JsonObject).toString("base64")).toBe(base64);
+    },
+  );
 
   it("do not include others", () => {
     expect(isProtobufKind("v1", "Widget")).toBe(false);

@@ -31,11 +31,20 @@ function read(text: string): Read | undefined {
   };
 }
 
+/** The sum of two quantities as Go writes it: in the form of the first, or of the second where the first is 0. */
+export function addQuantities(first: string, second: string): string {
+  const [a, b] = [read(first), read(second)];
+  const nanos = (a?.nanos ?? 0n) + (b?.nanos ?? 0n);
+  return written({ nanos, form: ((a?.nanos ?? 0n) === 0n ? b?.form : a?.form) ?? "decimal" });
+}
+
 /** The text that Go writes for the same amount: `1024Mi` is `1Gi`, `0.5` is `500m`. Undefined if the text is not a quantity. */
 export function canonicalQuantity(text: string): string | undefined {
   const found = read(text);
-  if (found === undefined) return undefined;
-  const { nanos, form } = found;
+  return found === undefined ? undefined : written(found);
+}
+
+function written({ nanos, form }: Read): string {
   if (nanos === 0n) return "0";
   const isSmall = nanos > -1024n * NANOS && nanos < 1024n * NANOS;
   if (form === "binary" && !isSmall && nanos % NANOS === 0n) return inBinary(nanos / NANOS);

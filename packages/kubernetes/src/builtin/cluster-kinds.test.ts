@@ -26,6 +26,10 @@ const definitions = clusterKinds(
     },
     clock: { now: () => 0, elapsed: () => 0 },
   },
+  {
+    authorizer: { authorize: () => ({ verdict: "allow", reason: "" }) },
+    findNamespace: () => Promise.resolve(undefined),
+  },
   // Actions and ComponentStatuses are not stored.
 ).filter(isStored);
 
@@ -34,6 +38,7 @@ const named =
   (name: string) => ({ metadata: { name }, ...rest });
 const pod = (restartPolicy = "Always") => ({ containers: [{ name: "c", image: "i:1" }], restartPolicy });
 const template = (restartPolicy?: string) => ({ metadata: { labels: { app: "a" } }, spec: pod(restartPolicy) });
+const devices = { devices: { requests: [{ name: "r", exactly: { deviceClassName: "c" } }] } };
 const selector = { matchLabels: { app: "a" } };
 const relabelled = { metadata: { labels: { a: "b" } } };
 const uncounted = { change: relabelled, changesGeneration: false };
@@ -87,6 +92,13 @@ const CASES: { readonly [plural: string]: Omit<ResourceSuiteOptions, "open"> } =
     change: { spec: { limited: { nominalConcurrencyShares: 9 } } },
   },
   runtimeclasses: { valid: named({ handler: "gvisor" }), ...uncounted },
+  deviceclasses: { valid: named({ spec: {} }), change: { spec: { extendedResourceName: "example.com/gpu" } } },
+  resourceslices: {
+    valid: named({ spec: { driver: "d", pool: { name: "p", resourceSliceCount: 1 }, nodeName: "n" } }),
+    change: { spec: { pool: { generation: 2 } } },
+  },
+  resourceclaims: { valid: named({ spec: devices }), ...uncounted },
+  resourceclaimtemplates: { valid: named({ spec: { spec: devices } }), ...uncounted },
   apiservices: {
     valid: named({ spec: { group: "example.com", version: "v1", groupPriorityMinimum: 5, versionPriority: 5 } }),
     change: { spec: { versionPriority: 6 } },

@@ -8,6 +8,11 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import { apiServices } from "./apiregistration/api-services.ts";
 import { horizontalPodAutoscalers, horizontalPodAutoscalersV1 } from "./autoscaling/horizontal-pod-autoscalers.ts";
 import { componentStatuses } from "./core/component-statuses.ts";
+import type { ClaimPermissions } from "./devices/claim-permissions.ts";
+import { deviceClasses } from "./devices/device-classes.ts";
+import { resourceClaimTemplates } from "./devices/resource-claim-templates.ts";
+import { resourceClaims } from "./devices/resource-claims.ts";
+import { resourceSlices } from "./devices/resource-slices.ts";
 import { flowSchemas } from "./flowcontrol/flow-schemas.ts";
 import { priorityLevelConfigurations } from "./flowcontrol/priority-levels.ts";
 import { ingressClasses, ingresses } from "./networking/ingresses.ts";
@@ -93,13 +98,21 @@ const OTHER_KINDS = [
   flowSchemas,
   priorityLevelConfigurations,
   runtimeClasses,
+  deviceClasses,
+  resourceSlices,
   apiServices,
 ].map(inGoForm);
 
-export const clusterKinds = (addresses: ServiceAddresses, evictions: EvictionDeps): readonly ResourceDefinition[] => [
+export const clusterKinds = (
+  addresses: ServiceAddresses,
+  evictions: EvictionDeps,
+  permissions: ClaimPermissions,
+): readonly ResourceDefinition[] => [
   inGoForm(storedServices(addresses)),
   ...OTHER_KINDS,
   bindings(evictions.pods),
   inGoForm(assignablePods(evictions)),
+  inGoForm(resourceClaims(permissions)),
+  inGoForm(resourceClaimTemplates(permissions)),
   ...OTHER_WORKLOADS,
 ];

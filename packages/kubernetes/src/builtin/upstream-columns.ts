@@ -99,6 +99,7 @@ const ROWS: { readonly [resource: string]: readonly Row[] } = {
     IMAGES,
     "Selector|string||1|Label selector for pods. Existing ReplicaSets whose pods are selected by this will be the ones affected by this deployment. It must match the pod template's labels.",
   ],
+  "deviceclasses.resource.k8s.io": [AGE],
   endpoints: [
     "Endpoints|string||0|The set of all endpoints is the union of all subsets. Addresses are placed into subsets according to the IPs they share. A single address with multiple ports, some of which are ready and some of which are not (because they come from different containers) will result in the address being displayed in different subsets for the different ports. No address will appear in both Addresses and NotReadyAddresses in the same subset. Sets of addresses and ports that comprise a service.",
     AGE,
@@ -285,9 +286,20 @@ const ROWS: { readonly [resource: string]: readonly Row[] } = {
     IMAGES,
     "Selector|string||1|Selector is a label query over pods that should match the Replicas count. If Selector is empty, it is defaulted to the labels present on the Pod template. Label keys and values that must match in order to be controlled by this replication controller, if empty defaulted to labels on Pod template. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors",
   ],
+  "resourceclaims.resource.k8s.io": [
+    "State|string||0|A summary of the current state (allocated, pending, reserved, etc.).",
+    AGE,
+  ],
+  "resourceclaimtemplates.resource.k8s.io": [AGE],
   resourcequotas: [
     "Request|string||0|Request represents a minimum amount of cpu/memory that a container may consume.",
     "Limit|string||0|Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node.",
+    AGE,
+  ],
+  "resourceslices.resource.k8s.io": [
+    "Node|string||0|NodeName identifies the node which provides the resources in this pool. A field selector can be used to list only ResourceSlice objects belonging to a certain node.\n\nThis field can be used to limit access from nodes to ResourceSlices with the same node name. It also indicates to autoscalers that adding new nodes of the same type as some old node might also make new resources available.\n\nExactly one of NodeName, NodeSelector, AllNodes, and PerDeviceNodeSelection must be set. This field is immutable.",
+    "Driver|string||0|Driver identifies the DRA driver providing the capacity information. A field selector can be used to list only ResourceSlice objects with a certain driver name.\n\nMust be a DNS subdomain and should end with a DNS domain owned by the vendor of the driver. It should use only lower case characters. This field is immutable.",
+    "Pool|string||0|Name is used to identify the pool. For node-local devices, this is often the node name, but this is not required.\n\nIt must not be longer than 253 characters and must consist of one or more DNS sub-domains separated by slashes. This field is immutable.",
     AGE,
   ],
   "rolebindings.rbac.authorization.k8s.io": [

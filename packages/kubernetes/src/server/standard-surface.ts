@@ -103,11 +103,21 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
       ? {}
       : {
           clusterKinds: [
-            ...clusterKinds(addressesOfServices(services, deps), {
-              pods: () => requiredResource(surface.registry, "", "Pod").genericStore,
-              budgets: () => requiredResource(surface.registry, "policy", "PodDisruptionBudget"),
-              clock: runtime.clock,
-            }),
+            ...clusterKinds(
+              addressesOfServices(services, deps),
+              {
+                pods: () => requiredResource(surface.registry, "", "Pod").genericStore,
+                budgets: () => requiredResource(surface.registry, "policy", "PodDisruptionBudget"),
+                clock: runtime.clock,
+              },
+              {
+                authorizer,
+                findNamespace(name, { signal }) {
+                  const namespaces = namespaceLookup(surface.registry, runtime.clock);
+                  return Promise.resolve(namespaces.cached(name) ?? namespaces.live(name, signal));
+                },
+              },
+            ),
             validatingAdmissionPolicies,
             validatingAdmissionPolicyBindings,
             mutatingAdmissionPolicies,

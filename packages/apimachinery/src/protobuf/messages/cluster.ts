@@ -71,6 +71,46 @@ networking.v1.ServiceCIDRStatus 1:conditions:[]meta.v1.Condition
 node.v1.Overhead 1:podFixed:{}quantity
 node.v1.RuntimeClass 1:metadata:meta.v1.ObjectMeta 2:handler:s! 3:overhead:Overhead? 4:scheduling:Scheduling?
 node.v1.Scheduling 1:nodeSelector:{}s 2:tolerations:[]core.v1.Toleration
+resource.v1.AllocatedDeviceStatus 1:driver:s! 2:pool:s! 3:device:s! 4:conditions:[]meta.v1.Condition! 5:data:raw? 6:networkData:NetworkDeviceData? 7:shareID:s?
+resource.v1.AllocationResult 1:devices:DeviceAllocationResult 3:nodeSelector:core.v1.NodeSelector? 5:allocationTimestamp:time?
+resource.v1.CELDeviceSelector 1:expression:s!
+resource.v1.CapacityRequestPolicy 1:default:quantity? 3:validValues:[]quantity 4:validRange:CapacityRequestPolicyRange?
+resource.v1.CapacityRequestPolicyRange 1:min:quantity? 2:max:quantity? 3:step:quantity?
+resource.v1.CapacityRequirements 1:requests:{}quantity
+resource.v1.Counter 1:value:quantity
+resource.v1.CounterSet 1:name:s! 2:counters:{}Counter
+resource.v1.Device 1:name:s! 2:attributes:{}DeviceAttribute 3:capacity:{}DeviceCapacity 4:consumesCounters:[]DeviceCounterConsumption 5:nodeName:s? 6:nodeSelector:core.v1.NodeSelector? 7:allNodes:b? 8:taints:[]DeviceTaint 9:bindsToNode:b? 10:bindingConditions:[]s 11:bindingFailureConditions:[]s 12:allowMultipleAllocations:b? 13:nodeAllocatableResourceMappings:{}NodeAllocatableResourceMapping
+resource.v1.DeviceAllocationConfiguration 1:source:s! 2:requests:[]s 3::DeviceConfiguration
+resource.v1.DeviceAllocationResult 1:results:[]DeviceRequestAllocationResult 2:config:[]DeviceAllocationConfiguration
+resource.v1.DeviceAttribute 2:int:i? 3:bool:b? 4:string:s? 5:version:s? 6:ints:[]i 7:bools:[]b 8:strings:[]s 9:versions:[]s
+resource.v1.DeviceCapacity 1:value:quantity 2:requestPolicy:CapacityRequestPolicy?
+resource.v1.DeviceClaim 1:requests:[]DeviceRequest! 2:constraints:[]DeviceConstraint 3:config:[]DeviceClaimConfiguration
+resource.v1.DeviceClaimConfiguration 1:requests:[]s 2::DeviceConfiguration
+resource.v1.DeviceClass 1:metadata:meta.v1.ObjectMeta 2:spec:DeviceClassSpec
+resource.v1.DeviceClassConfiguration 1::DeviceConfiguration
+resource.v1.DeviceClassSpec 1:selectors:[]DeviceSelector 2:config:[]DeviceClassConfiguration 4:extendedResourceName:s?
+resource.v1.DeviceConfiguration 1:opaque:OpaqueDeviceConfiguration?
+resource.v1.DeviceConstraint 1:requests:[]s 2:matchAttribute:s? 3:distinctAttribute:s?
+resource.v1.DeviceCounterConsumption 1:counterSet:s! 2:counters:{}Counter
+resource.v1.DeviceRequest 1:name:s! 2:exactly:ExactDeviceRequest? 3:firstAvailable:[]DeviceSubRequest
+resource.v1.DeviceRequestAllocationResult 1:request:s! 2:driver:s! 3:pool:s! 4:device:s! 5:adminAccess:b? 6:tolerations:[]DeviceToleration 7:bindingConditions:[]s 8:bindingFailureConditions:[]s 9:shareID:s? 10:consumedCapacity:{}quantity
+resource.v1.DeviceSelector 1:cel:CELDeviceSelector?
+resource.v1.DeviceSubRequest 1:name:s! 2:deviceClassName:s! 3:selectors:[]DeviceSelector 4:allocationMode:s 5:count:i 6:tolerations:[]DeviceToleration 7:capacity:CapacityRequirements?
+resource.v1.DeviceTaint 1:key:s! 2:value:s 3:effect:s! 4:timeAdded:time?
+resource.v1.DeviceToleration 1:key:s 2:operator:s 3:value:s 4:effect:s 5:tolerationSeconds:i?
+resource.v1.ExactDeviceRequest 1:deviceClassName:s! 2:selectors:[]DeviceSelector 3:allocationMode:s 4:count:i 5:adminAccess:b? 6:tolerations:[]DeviceToleration 7:capacity:CapacityRequirements?
+resource.v1.NetworkDeviceData 1:interfaceName:s 2:ips:[]s 3:hardwareAddress:s
+resource.v1.NodeAllocatableResourceMapping 1:capacityKey:s? 2:allocationMultiplier:quantity?
+resource.v1.OpaqueDeviceConfiguration 1:driver:s! 2:parameters:raw
+resource.v1.ResourceClaim 1:metadata:meta.v1.ObjectMeta 2:spec:ResourceClaimSpec 3:status:ResourceClaimStatus
+resource.v1.ResourceClaimConsumerReference 1:apiGroup:s 3:resource:s! 4:name:s! 5:uid:s!
+resource.v1.ResourceClaimSpec 1:devices:DeviceClaim
+resource.v1.ResourceClaimStatus 1:allocation:AllocationResult? 2:reservedFor:[]ResourceClaimConsumerReference 4:devices:[]AllocatedDeviceStatus
+resource.v1.ResourceClaimTemplate 1:metadata:meta.v1.ObjectMeta 2:spec:ResourceClaimTemplateSpec
+resource.v1.ResourceClaimTemplateSpec 1:metadata:meta.v1.ObjectMeta 2:spec:ResourceClaimSpec
+resource.v1.ResourcePool 1:name:s! 2:generation:i! 3:resourceSliceCount:i!
+resource.v1.ResourceSlice 1:metadata:meta.v1.ObjectMeta 2:spec:ResourceSliceSpec
+resource.v1.ResourceSliceSpec 1:driver:s! 2:pool:ResourcePool 3:nodeName:s? 4:nodeSelector:core.v1.NodeSelector? 5:allNodes:b? 6:devices:[]Device 7:perDeviceNodeSelection:b? 8:sharedCounters:[]CounterSet
 storage.v1.CSIDriver 1:metadata:meta.v1.ObjectMeta 2:spec:CSIDriverSpec
 storage.v1.CSIDriverSpec 1:attachRequired:b? 2:podInfoOnMount:b? 3:volumeLifecycleModes:[]s 4:storageCapacity:b? 5:fsGroupPolicy:s? 6:tokenRequests:[]TokenRequest 7:requiresRepublish:b? 8:seLinuxMount:b? 9:nodeAllocatableUpdatePeriodSeconds:i? 10:serviceAccountTokenInSecrets:b? 11:preventPodSchedulingIfMissing:b?
 storage.v1.CSINode 1:metadata:meta.v1.ObjectMeta 2:spec:CSINodeSpec

@@ -48,6 +48,10 @@ rbac.authorization.k8s.io/v1/ClusterRole rbac.v1.ClusterRole
 rbac.authorization.k8s.io/v1/ClusterRoleBinding rbac.v1.ClusterRoleBinding
 rbac.authorization.k8s.io/v1/Role rbac.v1.Role
 rbac.authorization.k8s.io/v1/RoleBinding rbac.v1.RoleBinding
+resource.k8s.io/v1/DeviceClass resource.v1.DeviceClass
+resource.k8s.io/v1/ResourceClaim resource.v1.ResourceClaim
+resource.k8s.io/v1/ResourceClaimTemplate resource.v1.ResourceClaimTemplate
+resource.k8s.io/v1/ResourceSlice resource.v1.ResourceSlice
 scheduling.k8s.io/v1/PriorityClass scheduling.v1.PriorityClass
 storage.k8s.io/v1/CSIDriver storage.v1.CSIDriver
 storage.k8s.io/v1/CSINode storage.v1.CSINode

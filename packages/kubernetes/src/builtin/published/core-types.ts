@@ -11,6 +11,13 @@ AppArmorProfile
 Capabilities
  add []string
  drop []string
+Condition
+ lastTransitionTime time required
+ message string required
+ observedGeneration int64
+ reason string required
+ status string required
+ type string required
 ConfigMapNodeConfigSource
  kubeletConfigKey string required
  name string required

@@ -22,5 +22,5 @@ test("says that a member has no description", () => {
 
 test("leaves types of other APIs to their schemas", () => {
   expect(publishedDescriptions("com.example.v1.Widget")).toBeUndefined();
-  expect(publishedDescriptions("io.k8s.api.resource.v1.ResourceClaim")).toBeUndefined();
+  expect(publishedDescriptions("io.k8s.api.storagemigration.v1beta1.StorageVersionMigration")).toBeUndefined();
 });

@@ -8,6 +8,7 @@ import { objectMetaSchema } from "@postern/apimachinery/schema/object-meta-schem
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { quantity } from "../quotas/quantities.ts";
 import { CORE_TYPES } from "./core-types.ts";
+import { DEVICE_TYPES } from "./device-types.ts";
 import { VOLUME_TYPES } from "./volume-types.ts";
 
 const SCALARS: { readonly [type: string]: StructuralSchema } = {
@@ -18,6 +19,7 @@ const SCALARS: { readonly [type: string]: StructuralSchema } = {
   bytes: s.bytes().schema,
   time: s.timestamp().schema,
   quantity: quantity.schema,
+  raw: { ...s.any().schema, "x-kubernetes-map-type": "atomic" },
   intOrString: s.intOrString().schema,
   metadata: objectMetaSchema,
 };
@@ -30,13 +32,13 @@ const KEYWORDS: { readonly [flag: string]: keyof StructuralSchema } = {
 };
 
 const tables = new Map(
-  [CORE_TYPES, VOLUME_TYPES]
+  [CORE_TYPES, DEVICE_TYPES, VOLUME_TYPES]
     .flatMap((text) => text.trim().split(/\n(?! )/))
     .map((table): [string, string] => [/^\w+/.exec(table)?.[0] ?? "", table]),
 );
 const schemas = new Map<string, StructuralSchema>();
 
-/** A field of a published type of core/v1, such as `Affinity`. `T`: as its readers see it. */
+/** A field of a published type of core/v1 or resource.k8s.io/v1, such as `Affinity`. `T`: as its readers see it. */
 export const publishedField = <T>(type: string): Field<T> => s.field<T>(schemaOf(type));
 
 function schemaOf(type: string): StructuralSchema {
@@ -65,7 +67,11 @@ function memberSchema(type: string, flags: readonly string[]): StructuralSchema 
     const keyword = KEYWORDS[name];
     return keyword === undefined || value === undefined ? [] : [[keyword, value]];
   });
-  return { ...typeSchema(type, flags), ...Object.fromEntries(values) };
+  return {
+    ...typeSchema(type, flags),
+    ...(flags.includes("nullable") ? { nullable: true } : {}),
+    ...Object.fromEntries(values),
+  };
 }
 
 function typeSchema(type: string, flags: readonly string[]): StructuralSchema {

@@ -195,6 +195,11 @@ const CLUSTER_CONTENT: readonly (readonly [group: string, written: readonly stri
   ["autoscaling", ["horizontalpodautoscalers"], ["horizontalpodautoscalers", "horizontalpodautoscalers/status"]],
   ["policy", ["poddisruptionbudgets"], ["poddisruptionbudgets", "poddisruptionbudgets/status"]],
   ["networking.k8s.io", ["ingresses", "networkpolicies"], ["ingresses", "ingresses/status", "networkpolicies"]],
+  [
+    "resource.k8s.io",
+    ["resourceclaims", "resourceclaimtemplates"],
+    ["resourceclaims", "resourceclaims/status", "resourceclaimtemplates"],
+  ],
 ];
 
 /** Roles of their own, so that clusters that were made before they had these kinds get them as well. */

@@ -46,7 +46,7 @@ function weightFaults(term: JsonValue, path: string): Faults {
   return weight <= 0 || weight > 100 ? [invalidError(`${path}.weight`, weight, "must be in the range 1-100")] : [];
 }
 
-function nodeSelectorFaults(selector: JsonObject | undefined, path: string): Faults {
+export function nodeSelectorFaults(selector: JsonObject | undefined, path: string): Faults {
   if (selector === undefined) return [];
   const terms = listAt(selector, "nodeSelectorTerms");
   if (terms.length === 0) {
