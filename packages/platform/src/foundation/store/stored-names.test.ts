@@ -5,6 +5,7 @@ import { startServer } from "../../main.ts";
 import { openStoppedServer } from "../../operations/stopped-server.ts";
 import { temporaryDirectory } from "../../testing/temporary-directory.ts";
 import { loadConfiguration } from "../config/configuration.ts";
+import { openStore } from "./open-store.ts";
 import { assertSameNames, keepNames } from "./stored-names.ts";
 
 const NAMES = { domain: "postern", name: "postern", projectNamespacePrefix: "p-" };
@@ -54,6 +55,15 @@ it("a server starts on a store of its own names alone, and changes nothing on an
   const start = async (flags: object = {}) => await (await startServer(await configure(flags))).close();
   await start();
   const stored = () => readFile(`${directory.path}/postern.db`);
+  // As an earlier release has left it: its objects show the names.
+  const forgotten = await openStore(await configure({}));
+  const record = await forgotten.storage.get("/platform/names");
+  await forgotten.storage.delete("/platform/names", record?.revision ?? 0);
+  await forgotten.storage[Symbol.asyncDispose]();
+  await expect(start({ "project-namespace-prefix": "q-" })).rejects.toThrow("--project-namespace-prefix p-, and");
+  await expect(start({ "platform-name": "acme" })).rejects.toThrow("--platform-name postern, and");
+  await expect(start({ "platform-domain": "acme.example" })).rejects.toThrow("--platform-domain postern");
+  await start();
   const before = await stored();
   // The namespace p-shop of the project shop would belong to a project op.
   await expect(start({ "project-namespace-prefix": "p-sh" })).rejects.toThrow("--project-namespace-prefix p-, and");
