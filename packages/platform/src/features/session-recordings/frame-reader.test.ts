@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import WebSocket from "ws";
+import * as library from "ws";
 import { FrameFault, FrameReader } from "./frame-reader.ts";
 
 /** Its types leave them out. */
-const { Receiver, Sender } = WebSocket as any;
+const { Receiver, Sender } = library as any;
 
 type Frame = { readonly opcode: number; readonly payload: Uint8Array; readonly isFinal: boolean };
 
