@@ -10,7 +10,7 @@ import type { CacheView } from "@postern/apiserver/cache/watch-cache";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Service } from "../services/service.ts";
 import { AMOUNTS, type ServiceAmount, type ServiceTotals } from "../services/service-totals.ts";
-import { claimUsage, type ObjectUsage, ONE, podUsage } from "./object-usage.ts";
+import { claimUsage, type ObjectUsage, ONE, podUsage, resourceClaimUsage } from "./object-usage.ts";
 import { matchesScopes, type ScopeRequirement, scopesText } from "./quota-scopes.ts";
 
 /** Kinds that quotas also know without `count/`. */
@@ -46,7 +46,7 @@ export class ObjectUsages {
 }
 
 const SERVICES: Counted = { group: "", plural: "services" };
-/** Only pods and claims have scopes. */
+/** Only pods and claims of volumes have scopes. */
 const isUnscoped = (scopes: Scopes): boolean => scopes.length === 0;
 const eachOne = (resource: Counted): CountedResource => ({
   resource,
@@ -59,6 +59,10 @@ const isServiceAmount = (name: string): name is ServiceAmount => Object.hasOwn(A
 type Summed = { readonly resource: Counted; readonly usageOf: (object: KubeObject) => ObjectUsage };
 const PODS: Summed = { resource: { group: "", plural: "pods" }, usageOf: podUsage };
 const CLAIMS: Summed = { resource: { group: "", plural: "persistentvolumeclaims" }, usageOf: claimUsage };
+const DEVICES: Summed = {
+  resource: { group: "resource.k8s.io", plural: "resourceclaims" },
+  usageOf: resourceClaimUsage,
+};
 
 const usages = new WeakMap<CachedObject, ObjectUsage>();
 function usageIn({ usageOf }: Summed, cached: CachedObject): ObjectUsage {
@@ -94,7 +98,7 @@ export function* countUsages(
   namespace: string,
   all: readonly Scopes[],
 ): Steps<UsageCount> {
-  const of = resource.plural === PODS.resource.plural ? PODS : CLAIMS;
+  const of = [PODS, DEVICES].find((each) => each.resource.plural === resource.plural) ?? CLAIMS;
   const prefix = keys.inNamespace(namespace);
   const sums = new Map(all.map((scopes) => [scopesText(scopes), { scopes, amounts: new Map<string, bigint>() }]));
   const add = (cached: CachedObject, sign: 1n | -1n): void => {
@@ -123,6 +127,8 @@ const POD_NAMES =
   /^(pods|(requests\.|limits\.)?(cpu|memory|ephemeral-storage)|(requests\.)?hugepages-.*|requests\.[^/]+\/.*)$/;
 const CLAIM_NAMES = /^(.+\.storageclass\.storage\.k8s\.io\/)?(persistentvolumeclaims|requests\.storage)$/;
 
+const DEVICE_NAMES = /\.deviceclass\.resource\.k8s\.io\/devices$/;
+
 /** Undefined for names that mean nothing here. */
 export function countedResource(name: string): CountedResource | undefined {
   if (name.startsWith("count/")) {
@@ -131,6 +137,7 @@ export function countedResource(name: string): CountedResource | undefined {
   }
   if (PLAIN_NAMES.includes(name)) return eachOne({ group: "", plural: name });
   if (CLAIM_NAMES.test(name)) return summed(name, CLAIMS);
+  if (DEVICE_NAMES.test(name)) return summed(name, DEVICES);
   if (POD_NAMES.test(name)) return summed(name, PODS);
   if (!isServiceAmount(name)) return undefined;
   return {

@@ -1,10 +1,11 @@
 // The amounts that a pod or a claim uses of what quotas limit, by the names that quotas have for them, in billionths.
-// Source: k8s.io/kubernetes/pkg/quota/v1/evaluator/core/{pods,persistent_volume_claims}.go
+// Source: k8s.io/kubernetes/pkg/quota/v1/evaluator/core/{pods,persistent_volume_claims,resource_claims}.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseAmount } from "@postern/apimachinery/quantity/quantity";
 import { STORAGE_CLASS } from "../default-classes.ts";
+import type { DeviceRequest, DeviceSubRequest, ResourceClaim } from "../devices/device-objects.ts";
 import { containerAmounts, podAmounts } from "../workloads/pod-resources.ts";
 import type { Pod } from "../workloads/pods.ts";
 import { quantityText } from "./quantities.ts";
@@ -59,6 +60,30 @@ export function claimUsage(object: KubeObject): ObjectUsage {
     for (const [name, amount] of [...amounts]) amounts.set(`${storageClass}${CLASS_SUFFIX}${name}`, amount);
   }
   return { amounts, scopes: claimScopes(object) };
+}
+
+const DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices";
+/** As many as an allocation may have. */
+const ALL_DEVICES = 32n;
+
+/** The devices of each class: of alternatives, the most that one of them asks for. */
+export function resourceClaimUsage(object: KubeObject): ObjectUsage {
+  const amounts = new Map<string, bigint>();
+  for (const request of (object as ResourceClaim).spec?.devices?.requests ?? []) {
+    for (const [name, amount] of requestedDevices(request)) amounts.set(name, (amounts.get(name) ?? 0n) + amount);
+  }
+  return { amounts, scopes: new Map() };
+}
+
+function requestedDevices({ exactly, firstAvailable = [] }: DeviceRequest): ReadonlyMap<string, bigint> {
+  const alternatives: readonly DeviceSubRequest[] = exactly === undefined ? firstAvailable : [exactly];
+  const most = new Map<string, bigint>();
+  for (const { deviceClassName = "", allocationMode, count = 0 } of alternatives) {
+    const name = `${deviceClassName}${DEVICES_SUFFIX}`;
+    const amount = (allocationMode === "All" ? ALL_DEVICES : BigInt(count)) * ONE;
+    if (amount > (most.get(name) ?? 0n)) most.set(name, amount);
+  }
+  return most;
 }
 
 /** Resources that each container of a pod has to name where a quota limits them. */
