@@ -129,6 +129,16 @@ function growth(text: CelValue | undefined, from: CelValue | undefined, to: CelV
   return count * (to.length - from.length);
 }
 
+/** More parts than a text usually has cost as items of a list: all of them are in one piece of memory (ADR 366). */
+function partsOf(text: CelValue | undefined, separator: CelValue | undefined): number {
+  if (typeof text !== "string" || typeof separator !== "string" || text.length <= FREE_PARTS) return 0;
+  let count = separator === "" ? text.length : 1;
+  if (separator !== "")
+    for (let at = text.indexOf(separator); at !== -1; at = text.indexOf(separator, at + separator.length)) count++;
+  return Math.max(0, count - FREE_PARTS);
+}
+const FREE_PARTS = 100_000;
+
 /** The arguments of the call. */
 type Cost = (first: CelValue | undefined, second: CelValue | undefined, third: CelValue | undefined) => number;
 
@@ -162,8 +172,9 @@ const COSTS: readonly (readonly [functions: readonly string[], cost: Cost])[] = 
   [["indexOf", "lastIndexOf"], (first, second) => Math.ceil(Math.max(1, listTraversal(first)) * weightOf(second))],
   [["url", "isURL", "ip", "isIP", "cidr", "isCIDR", "bytes", "string"], throughFirst],
   [["lowerAscii", "upperAscii", "substring", "trim", "charAt", "strings.quote", "jsonpatch.escapeKey"], throughFirst],
-  [["split", "ip.isCanonical"], (first) => traversal(first, 2)],
-  [["replace"], (first, from, to) => traversal(first, 2) + Math.ceil(growth(first, from, to) * TRAVERSAL)],
+  [["split"], (first, separator) => traversal(first, 2) + partsOf(first, separator)],
+  [["ip.isCanonical"], (first) => traversal(first, 2)],
+  [["replace"], (first, from, to) => traversal(first, 2) + Math.ceil(growth(first, from, to) * TRAVERSAL * 2)],
   [["join"], (first, second) => Math.ceil(joinedSize(first, second) * TRAVERSAL * 2)],
   [["format"], (first, second) => Math.ceil((sizeOf(first) + textSizeOf(second)) * TRAVERSAL * 2)],
   [["quantity", "isQuantity", "semver", "isSemver", "int", "uint", "double", "duration", "timestamp"], throughFirst],

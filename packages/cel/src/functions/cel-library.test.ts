@@ -23,6 +23,7 @@ const LIBRARIES: { readonly [name: string]: readonly string[] } = {
     "'TacoÖ'.lowerAscii() == 'tacoÖ' && 'tacoö'.upperAscii() == 'TACOö'",
     "'hello hello'.replace('he', 'we') == 'wello wello' && 'hello hello'.replace('he', 'we', 1) == 'wello hello'",
     "'hello'.replace('he', 'we', 0) == 'hello' && 'ab'.replace('', '-') == '-a-b-' && 'a$'.replace('$', '$&') == 'a$&'",
+    "'👑b'.replace('', '-') == '-👑-b-' && '👑b'.replace('', '-', 1) == '-👑b' && '👑b'.replace('', '-', 2) == '-👑-b' && 'ab'.replace('', '-', 9) == '-a-b-'",
     "'a b c'.split(' ') == ['a', 'b', 'c'] && 'a b c'.split(' ', 2) == ['a', 'b c'] && 'a b'.split(' ', 0) == [] && 'ab'.split('') == ['a', 'b']",
     "'tacocat'.substring(4) == 'cat' && 'tacocat'.substring(0, 4) == 'taco' && '👑ab'.substring(1, 2) == 'a'",
     "' \\u0085 trim\\n'.trim() == 'trim' && '\\ufeffx'.trim().size() == 2",
@@ -135,4 +136,37 @@ it.each([
     }
   };
   expect(answer()).toEqual(new CelEvaluationError(why));
+});
+
+describe("a long text", () => {
+  const MB = 1_000_000;
+  const run = (source: string, text: string, limit = MB): { readonly value: unknown; readonly spent: number } => {
+    const meter = createCelMeter(limit);
+    return { value: evaluateCel(parseCel(source, CEL_NAMES), { names: { text }, meter }), spent: meter.spent };
+  };
+
+  it("is changed a piece at a time, without a trace of the pieces", () => {
+    const text = '👑Ab"~'.repeat(10_001);
+    expect(run("text.replace('', '-')", text).value).toBe(["", ...text, ""].join("-"));
+    expect(run("text.replace('', '-', 40000)", text).value).toBe(
+      `-${[...text].slice(0, 40_000).join("-")}${[...text].slice(40_000).join("")}`,
+    );
+    expect(run("text.lowerAscii()", text).value).toBe(text.replaceAll("A", "a"));
+    expect(run("text.upperAscii()", text).value).toBe(text.replaceAll("b", "B"));
+    expect(run("strings.quote(text)", text).value).toBe(`"${text.replaceAll('"', '\\"')}"`);
+    expect(run("jsonpatch.escapeKey(text)", text).value).toBe(text.replaceAll("~", "~0"));
+    expect(run("text.substring(50000, 50002)", text).value).toBe("👑A");
+    expect(run("text.charAt(50003)", text).value).toBe('"');
+    expect(run("text.lastIndexOf('~')", text).value).toBe(50_004n);
+  });
+
+  it("costs more where it becomes a longer one, or a list of very many", () => {
+    const long = "a".repeat(2_400_000);
+    expect(() => run("text.replace('', 'ab')", long)).toThrow("cost limit");
+    expect(() => run("text.replace('a', 'abcd')", long)).toThrow("cost limit");
+    expect(() => run("text.split('')", long)).toThrow("cost limit");
+    expect(() => run("text.split(',')", ",".repeat(1_500_000))).toThrow("cost limit");
+    expect(run("text.split('').size()", "a".repeat(100_000)).value).toBe(100_000n);
+    expect(run("text.split(',').size()", long).value).toBe(1n);
+  });
 });

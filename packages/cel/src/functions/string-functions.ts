@@ -28,10 +28,16 @@ export const stringFunctions: readonly CelOverload[] = [
   celMethod("indexOf", ["string", "string", "int"], "int", indexOf),
   celMethod("lastIndexOf", ["string", "string"], "int", (text, part) => lastIndexOf(text, part, undefined)),
   celMethod("lastIndexOf", ["string", "string", "int"], "int", lastIndexOf),
-  celMethod("lowerAscii", ["string"], "string", (text) => text.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
-  celMethod("upperAscii", ["string"], "string", (text) => text.replace(/[a-z]+/g, (part) => part.toUpperCase())),
+  celMethod("lowerAscii", ["string"], "string", (text) =>
+    inPieces(text, (piece) => piece.replace(/[A-Z]+/g, (part) => part.toLowerCase())),
+  ),
+  celMethod("upperAscii", ["string"], "string", (text) =>
+    inPieces(text, (piece) => piece.replace(/[a-z]+/g, (part) => part.toUpperCase())),
+  ),
   // A key as a part of a JSON pointer.
-  celFunction("jsonpatch.escapeKey", ["string"], "string", (text) => text.replaceAll("~", "~0").replaceAll("/", "~1")),
+  celFunction("jsonpatch.escapeKey", ["string"], "string", (text) =>
+    inPieces(text, (piece) => piece.replaceAll("~", "~0").replaceAll("/", "~1")),
+  ),
   celMethod("replace", ["string", "string", "string"], "string", (text, from, to) => replace(text, from, to, -1n)),
   celMethod("replace", ["string", "string", "string", "int"], "string", replace),
   celMethod("split", ["string", "string"], "list<string>", (text, separator) => split(text, separator, -1n)),
@@ -56,54 +62,87 @@ function matches(spend: SpendCost, text: string, pattern: string): boolean {
   }
 }
 
-const charactersOf = (text: string): readonly string[] => [...text];
+/** Characters are looked at so many at a time: an array of all, or a list of all matches, is more than the heap of a thread may have left (ADR 366). */
+const PIECE = 16 * 1024;
+
+function inPieces(text: string, change: (piece: string) => string): string {
+  if (text.length <= PIECE) return change(text);
+  let changed = "";
+  for (let at = 0; at < text.length; at += PIECE) changed += change(text.slice(at, at + PIECE));
+  return changed;
+}
+
+/** The place in UTF-16 units behind so many characters from `from` on. */
+function behind(text: string, characters: number, from = 0): number {
+  let at = from;
+  for (let left = characters; left > 0 && at < text.length; left--) at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+  return at;
+}
+
+/** In characters. */
+function lengthOf(text: string, end = text.length): number {
+  let count = 0;
+  for (let at = 0; at < end; count++) at = behind(text, 1, at);
+  return count;
+}
 
 function charAt(text: string, index: bigint): string {
-  const characters = charactersOf(text);
-  if (index < 0n || index > characters.length) return failCel(`index out of range: ${index}`);
-  return characters[Number(index)] ?? "";
+  if (index < 0n || index > lengthOf(text)) return failCel(`index out of range: ${index}`);
+  const at = behind(text, Number(index));
+  return text.slice(at, behind(text, 1, at));
 }
 
 /** The same place, counted in characters. */
-const characterIndex = (text: string, at: number): bigint =>
-  BigInt(at === -1 ? -1 : charactersOf(text.slice(0, at)).length);
-
-/** The same place, counted in UTF-16 units. */
-const unitIndex = (characters: readonly string[], at: bigint): number =>
-  characters.slice(0, Number(at)).join("").length;
+const characterIndex = (text: string, at: number): bigint => BigInt(at === -1 ? -1 : lengthOf(text, at));
 
 function indexOf(text: string, part: string, offset: bigint): bigint {
   if (part === "") return offset;
-  const characters = charactersOf(text);
   if (offset < 0n) return failCel(`index out of range: ${offset}`);
-  return offset >= characters.length ? -1n : characterIndex(text, text.indexOf(part, unitIndex(characters, offset)));
+  return offset >= lengthOf(text) ? -1n : characterIndex(text, text.indexOf(part, behind(text, Number(offset))));
 }
 
 function lastIndexOf(text: string, part: string, offset: bigint | undefined): bigint {
-  const characters = charactersOf(text);
-  const length = BigInt(characters.length);
+  const length = BigInt(lengthOf(text));
   if (part === "") return offset ?? length;
   if (offset === undefined) return characterIndex(text, text.lastIndexOf(part));
   if (offset < 0n) return failCel(`index out of range: ${offset}`);
-  return offset >= length ? -1n : characterIndex(text, text.lastIndexOf(part, unitIndex(characters, offset)));
+  return offset >= length ? -1n : characterIndex(text, text.lastIndexOf(part, behind(text, Number(offset))));
 }
 
 function substring(text: string, begin: bigint, end: bigint | undefined): string {
-  const characters = charactersOf(text);
-  const last = end ?? BigInt(characters.length);
+  const length = lengthOf(text);
+  const last = end ?? BigInt(length);
   if (end !== undefined && begin > end) {
     return failCel(`invalid substring range. start: ${begin}, end: ${end}`);
   }
   for (const index of [begin, last]) {
-    if (index < 0n || index > characters.length) return failCel(`index out of range: ${index}`);
+    if (index < 0n || index > length) return failCel(`index out of range: ${index}`);
   }
-  return characters.slice(Number(begin), Number(last)).join("");
+  return text.slice(behind(text, Number(begin)), behind(text, Number(last)));
+}
+
+/** Before each character, and at the end. */
+function insert(text: string, part: string, limit: number): string {
+  let inserted = "";
+  let at = 0;
+  let left = limit;
+  while (left > 0 && at < text.length) {
+    const pieces: string[] = [];
+    for (let count = 0; count < PIECE && left > 0 && at < text.length; count++, left--) {
+      const next = behind(text, 1, at);
+      pieces.push(part, text.slice(at, next));
+      at = next;
+    }
+    inserted += pieces.join("");
+  }
+  return `${inserted}${left > 0 ? part : ""}${text.slice(at)}`;
 }
 
 /** As often as `limit` says; a negative one is no limit. */
 function replace(text: string, from: string, to: string, limit: bigint): string {
-  if (limit < 0n) return from === "" ? ["", ...charactersOf(text), ""].join(to) : text.replaceAll(from, () => to);
-  const parts = from === "" ? ["", ...charactersOf(text), ""] : text.split(from);
+  if (from === "") return insert(text, to, limit < 0n ? Number.POSITIVE_INFINITY : Number(limit));
+  if (limit < 0n) return text.replaceAll(from, () => to);
+  const parts = text.split(from);
   const changes = Number(limit > parts.length - 1 ? BigInt(parts.length - 1) : limit);
   return `${parts.slice(0, changes + 1).join(to)}${parts
     .slice(changes + 1)
@@ -114,7 +153,7 @@ function replace(text: string, from: string, to: string, limit: bigint): string 
 /** Into `limit` parts at most, of which the last is the rest. */
 function split(text: string, separator: string, limit: bigint): CelList {
   if (limit === 0n) return listOf([]);
-  const parts = separator === "" ? charactersOf(text) : text.split(separator);
+  const parts = separator === "" ? [...text] : text.split(separator);
   if (limit < 0n || limit >= parts.length) return listOf(parts);
   const first = parts.slice(0, Number(limit) - 1);
   return listOf([...first, parts.slice(first.length).join(separator)]);
@@ -148,6 +187,9 @@ const ESCAPES: { readonly [character: string]: string } = {
   '"': '\\"',
 };
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is escaped.
+const ESCAPED = /[\x07\b\f\n\r\t\v\\"]/g;
+
 function quote(text: string): string {
-  return `"${[...text].map((character) => ESCAPES[character] ?? character).join("")}"`;
+  return `"${inPieces(text, (piece) => piece.replace(ESCAPED, (character) => ESCAPES[character] ?? character))}"`;
 }
