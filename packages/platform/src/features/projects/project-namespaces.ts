@@ -4,7 +4,7 @@ import type { PlatformNames } from "@postern/api/platform-names";
 import type { Project } from "@postern/api/project";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { createControlled } from "@postern/apiserver/controllers/controlled-objects";
+import { createControlled, readControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { type NamespaceState, namespaceFault } from "./project-status.ts";
 
@@ -51,9 +51,10 @@ export function createProjectNamespaces(
         await createControlled(port, namespaces, namespace, signal);
         return "ready";
       } catch (error) {
-        // A namespace that the store holds and memory does not show yet was created or deleted just now.
-        if (isApiError(error, "AlreadyExists")) return find(project)?.state ?? "terminating";
-        throw error;
+        if (!isApiError(error, "AlreadyExists")) throw error;
+        // Another server or thread may have created it just now, which memory does not show yet.
+        const existing = await readControlled(port, namespaces, namespace, signal);
+        return existing === undefined ? "terminating" : stateOf(existing, project);
       }
     },
   };
