@@ -7,6 +7,7 @@ import { everyCase } from "../../tools/test-cost/by-night.ts";
 import { adminKey } from "../e2e/testing/http-client.ts";
 import type { PosternProcess } from "../e2e/testing/postern-process.ts";
 import { type ProxiedPod, proxyPod } from "../e2e/testing/proxied-pod.ts";
+import { defaultStoreName } from "../e2e/testing/stores.ts";
 import { buildFaulty, type FaultyBuild } from "./testing/faults/faulty-build.ts";
 import { type Outside, startOutside } from "./testing/faults/outside-traffic.ts";
 import { createTraffic, type Round, type Traffic } from "./testing/faults/traffic.ts";
@@ -15,6 +16,8 @@ import { metric } from "./testing/threads/clusters.ts";
 const SEED = Number(process.env["TEST_SEED"]);
 /** By day; by night all. */
 const SAMPLE = 10;
+/** Where its callbacks are looked for: in the thread of the database, or in the client of etcd. */
+const STORE = `packages/stores/src/${defaultStoreName() === "etcd" ? "etcd/" : "sqlite/sqlite-worker.ts"}`;
 /** Behind an error in the answers of the database nothing is written any more, until the supervisor restarts the server (ADR 140). */
 const FATAL = /^packages\/stores\/src\/sqlite\/store-client\.ts/;
 /** The same in what both threads call for it, and in the thread itself. */
@@ -109,7 +112,7 @@ it(`an error in no callback ends the server or leaves a request open (TEST_SEED=
   const faults: string[] = [];
   const places = await entries();
   expect(places.length).toBeGreaterThan(110);
-  expect(places.filter((place) => place.startsWith("packages/stores/src/sqlite/sqlite-worker.ts"))).not.toEqual([]);
+  expect(places.filter((place) => place.startsWith(STORE))).not.toEqual([]);
   for (const place of drawn(places)) {
     const { server } = pod ?? expect.unreachable();
     const printed = server.output().length;

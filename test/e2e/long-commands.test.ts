@@ -43,6 +43,7 @@ it("prints results as JSON and nothing beside them, and shows on a terminal how 
   expect(restored).toEqual({
     entries: expect.any(Number),
     accessKeys: { kept: 1, disabled: 0, leftOut: 0 },
+    leftOut: { accessRequests: 0, oneTimeValues: 0 },
     revocationsAsOf: expect.stringMatching(/^20/),
     needsPreviousServerKey: false,
   });
