@@ -24,6 +24,9 @@ const PREFIX = "/registry/management/internal/key-usage/";
 const names = createPlatformNames({ domain: "postern", name: "postern", projectNamespacePrefix: "p-" });
 const user = testUser("jane");
 
+/** A value that a client chose for a key. */
+const CHOSEN = "chosen-by-a-client-0123456789abcdefghij";
+
 /** A store in which one kind of write fails for as long as it is said. */
 function failingStorage(write: "create" | "delete") {
   const storage = createMemoryStorage();
@@ -41,7 +44,10 @@ async function openServer(storage: Storage = createMemoryStorage(), startedAt = 
   const records = { view: cache.view(PREFIX), prefix: PREFIX };
   const alive = new Set(["uid"]);
   const key = (found: boolean): any => (found ? { uid: "uid", name: "k", id: "k" } : undefined);
-  const usage = new KeyUsage({ names, keys: { byId: (id) => key(id === "k") }, records }, startedAt);
+  const usage = new KeyUsage(
+    { names, keys: { byId: (id) => key(id === "k"), isChosenValue: (text) => text === CHOSEN }, records },
+    startedAt,
+  );
   const failures: unknown[] = [];
   const time = manualTime();
   const writer = createKeyUsageWriter({
@@ -156,6 +162,21 @@ describe("the use of access keys", () => {
     other.use("one-more");
     await other.flush();
     expect(await server.storage.currentRevision()).toBe(revision);
+  });
+
+  it("has no credential that a client put into a path", async () => {
+    const server = await openServer();
+    const secret = "4tE3ATYTA3B8apNAnbdy97tGi5bC2Oynl1sDpAuxr7s";
+    const value = `pst_a5kdjdnjvr_${secret}`;
+    for (const path of [`projects/${value}`, `nothing/${value}`, value, `namespaces/${value}/things`]) server.use(path);
+    server.use(CHOSEN);
+    server.use(`projects/${CHOSEN}`);
+    server.use("projects/web");
+    await server.flush();
+    const text = JSON.stringify(await server.stored());
+    expect(text).toContain('"project":"web"');
+    expect(text).toContain("get management.postern/nothing pst_a5kdjdnjvr_");
+    for (const each of [secret, CHOSEN]) expect(text).not.toContain(each);
   });
 
   it("is that of all servers on a store, also when they write at once", async () => {

@@ -1,6 +1,7 @@
 // Usage of access keys, as far as a narrower scope needs it: bounded, in memory, merged with the store.
 
 import type { PlatformNames } from "@postern/api/platform-names";
+import { holdsCredential, redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { PlatformAuthorizer, PlatformDecision, Subject } from "../../authorization/platform-decision.ts";
@@ -14,11 +15,12 @@ import {
   textOfEntry,
 } from "../../authorization/restrictions/scope-entry.ts";
 import type { AccessKeyIndex } from "../index/access-key-index.ts";
+import { MIN_KEY_LENGTH } from "../secrets/find-keys-in-text.ts";
 import { decodeUsage, type KeyUsageSummary, MAX_ENTRIES, MAX_USES, mergeUsage, textOfUse } from "./key-usage-record.ts";
 
 export type KeyUsageDeps = {
   readonly names: PlatformNames;
-  readonly keys: Pick<AccessKeyIndex, "byId">;
+  readonly keys: Pick<AccessKeyIndex, "byId"> & Partial<Pick<AccessKeyIndex, "isChosenValue">>;
   /** The stored records, by uid. Absent: nothing is stored. */
   readonly records?: ViewPrefix | undefined;
 };
@@ -81,11 +83,22 @@ export class KeyUsage {
       if (decision !== undefined) this.#noted.set(decision, ALWAYS_OPEN);
       return;
     }
+    // A client may have put a credential into its path, such as in place of a name.
+    if (partsOf(request).some((part) => part.length >= MIN_KEY_LENGTH && keys.isChosenValue?.(part) === true)) return;
     const used = this.#usedBy(key.uid);
     if (decision !== undefined) this.#noted.set(decision, used);
+    const described = describeRequest(request);
+    const text = entry === undefined || entry === "always-open" ? described : textOfEntry(entry);
+    if (holdsCredential(described) || holdsCredential(text)) {
+      const shown = redactCredentials(described);
+      if (!used.beyond.has(shown) && used.beyond.size < MAX_ENTRIES && shown.length <= MAX_TEXT_LENGTH) {
+        used.beyond.add(shown);
+        this.#unwritten.add(key.uid);
+      }
+      return;
+    }
     if (request.inner.isResourceRequest && noteUse(used.uses, request)) this.#unwritten.add(key.uid);
     if (entry === "always-open") return;
-    const text = entry === undefined ? describeRequest(request) : textOfEntry(entry);
     const known = entry === undefined ? used.beyond : used.entries;
     if (known.has(text)) return;
     const fits = known.size < MAX_ENTRIES && text.length <= MAX_TEXT_LENGTH;
@@ -190,6 +203,11 @@ export class KeyUsage {
     this.#since = Math.max(this.#since, this.#byUid.values().next().value?.since ?? this.#since);
   }
 }
+
+const partsOf = ({ inner: { resource, subresource, namespace, name, path } }: PlatformRequest): readonly string[] => [
+  ...[resource, subresource, namespace, name],
+  ...path.split("/"),
+];
 
 /** Whether there was anything new. */
 function noteUse(uses: Map<string, Use>, request: PlatformRequest): boolean {
