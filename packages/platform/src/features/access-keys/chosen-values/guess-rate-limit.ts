@@ -66,16 +66,16 @@ export function createGuessRateLimit(limiterOf: (limit: RateLimit) => RateLimite
     ];
   };
 
-  const spend = (comparison: Comparison, asker: Asker): void => {
+  const spend = (comparison: Comparison, asker: Asker, count = 1): void => {
     const paid: (readonly [RateLimiter, string])[] = [];
     for (const [limiter, subject] of subjectsOf(comparison, asker)) {
-      const delay = limiter.delayOf(subject);
+      const delay = limiter.delayOf(subject, count);
       if (delay === undefined) {
         paid.push([limiter, subject]);
         continue;
       }
       // Nothing is compared, so that nothing is to be paid.
-      for (const [other, of] of paid) other.refund(of);
+      for (const [other, of] of paid) other.refund(of, count);
       throw tooManyRequestsError("too many values of access keys, please try again later", delay);
     }
   };
