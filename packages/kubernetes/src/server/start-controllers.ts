@@ -26,7 +26,7 @@ import { createQuotaController } from "../controllers/quotas/quota-controller.ts
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
 import { createVolumeProtection } from "../controllers/volume-protection.ts";
-import { createJobPodRelease } from "../controllers/workloads/job-pod-release.ts";
+import { createJobPodRelease } from "../controllers/workloads/jobs/job-pod-release.ts";
 import { createWorkloadControllers } from "../controllers/workloads/workload-controllers.ts";
 import { createCustomResourceController } from "../custom-resources/custom-resource-controller.ts";
 import { APIEXTENSIONS_GROUP } from "../custom-resources/custom-resource-definition.ts";

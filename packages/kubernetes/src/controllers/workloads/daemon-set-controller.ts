@@ -13,7 +13,7 @@ import type { OwnedObjects } from "./owned-objects.ts";
 import { refusal } from "./pod-control.ts";
 import { readStored } from "./read-stored.ts";
 import { createRevisions } from "./revisions.ts";
-import { REVISION_LABEL } from "./stateful-set.ts";
+import { REVISION_LABEL } from "./stateful-sets/stateful-set.ts";
 import { actingAs, again, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
 

@@ -9,7 +9,7 @@ import {
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
-import { templateHash } from "./deployment.ts";
+import { templateHash } from "./deployments/deployment.ts";
 import { digestOf } from "./digest.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import { createOwned } from "./pod-control.ts";

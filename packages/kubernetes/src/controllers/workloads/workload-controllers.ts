@@ -4,14 +4,14 @@ import type { Controller, ControllerPort } from "@postern/apiserver/controllers/
 import { createEventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createAllowance, LOOKS } from "./allowance.ts";
-import { createCronJobController } from "./cron-job-controller.ts";
 import { createDaemonSetController } from "./daemon-set-controller.ts";
-import { createDeploymentController } from "./deployment-controller.ts";
-import { createJobController } from "./job-controller.ts";
+import { createDeploymentController } from "./deployments/deployment-controller.ts";
+import { createCronJobController } from "./jobs/cron-job-controller.ts";
+import { createJobController } from "./jobs/job-controller.ts";
 import { followOwnedObjects } from "./owned-objects.ts";
 import { createReplicaSetController, REPLICA_SETS, REPLICATION_CONTROLLERS } from "./replica-set-controller.ts";
-import { createStatefulSetController } from "./stateful-set-controller.ts";
-import { createVolumeBinder } from "./volume-binder.ts";
+import { createStatefulSetController } from "./stateful-sets/stateful-set-controller.ts";
+import { createVolumeBinder } from "./volumes/volume-binder.ts";
 import type { WorkloadPort } from "./workload-port.ts";
 
 export type WorkloadControllersDeps = {

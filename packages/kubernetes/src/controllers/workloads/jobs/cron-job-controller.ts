@@ -10,14 +10,14 @@ import type { Controller } from "@postern/apiserver/controllers/controller-port"
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { createCreationBackoff } from "./creation-backoff.ts";
+import { createCreationBackoff } from "../creation-backoff.ts";
+import { followOwners, type OwnedObjects } from "../owned-objects.ts";
+import { createOwned, refusal } from "../pod-control.ts";
+import { createSummaries, readStored } from "../read-stored.ts";
+import { actingAs, again, controllerReference, eventsBy, type WorkloadPort } from "../workload-port.ts";
+import { statusMembers, writeStatus } from "../write-status.ts";
 import { type CronSchedule, lastTime, parseCron } from "./cron-schedule.ts";
 import { finishOf, type Job, type JobStatus } from "./job.ts";
-import { followOwners, type OwnedObjects } from "./owned-objects.ts";
-import { createOwned, refusal } from "./pod-control.ts";
-import { createSummaries, readStored } from "./read-stored.ts";
-import { actingAs, again, controllerReference, eventsBy, type WorkloadPort } from "./workload-port.ts";
-import { statusMembers, writeStatus } from "./write-status.ts";
 
 type Reference = {
   readonly apiVersion?: string;

@@ -3,7 +3,8 @@
 
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { type Condition, conditionOf, withCondition, withoutCondition } from "./conditions.ts";
+import { type Condition, conditionOf, withCondition, withoutCondition } from "../conditions.ts";
+import { statusMembers } from "../write-status.ts";
 import {
   type Deployment,
   type DeploymentStatus,
@@ -16,7 +17,6 @@ import {
   specReplicas,
   sumOf,
 } from "./deployment.ts";
-import { statusMembers } from "./write-status.ts";
 
 export const PROGRESSING = "Progressing";
 const AVAILABLE = "Available";

@@ -17,7 +17,8 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { groupResourceOf } from "@postern/apiserver/registry/resource-definition";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createTurns, inSlices } from "@postern/apiserver/runtime/in-slices";
-import { createSummaries, readStored } from "./read-stored.ts";
+import { createSummaries, readStored } from "../read-stored.ts";
+import { actingAs, again, eventsBy, type WorkloadPort } from "../workload-port.ts";
 import {
   BIND_COMPLETED,
   BOUND_BY_CONTROLLER,
@@ -31,7 +32,6 @@ import {
   summaryOf,
   type Volume,
 } from "./volume-match.ts";
-import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
 
 /** Claims that wait look again so long after volumes have changed: all of them at once for many changes. */
 const LOOK_AGAIN_MS = 500;

@@ -4,8 +4,8 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
+import type { PodState } from "../pod-state.ts";
 import type { FailureRule, Job } from "./job.ts";
-import type { PodState } from "./pod-state.ts";
 
 export type Failure = {
   /** Absent: no rule matches, and the failure counts. */

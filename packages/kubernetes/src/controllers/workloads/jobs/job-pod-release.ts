@@ -9,11 +9,11 @@ import { createScans } from "@postern/apiserver/controllers/scans";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { inSlices } from "@postern/apiserver/runtime/in-slices";
-import { linksOf } from "../garbage-collector/graph-builder.ts";
+import { linksOf } from "../../garbage-collector/graph-builder.ts";
+import { controllerOf } from "../owned-objects.ts";
+import { podStateOf } from "../pod-state.ts";
 import { TRACKING } from "./job.ts";
 import { releasePod } from "./job-pods.ts";
-import { controllerOf } from "./owned-objects.ts";
-import { podStateOf } from "./pod-state.ts";
 
 const TRACKED = Buffer.from(JSON.stringify(TRACKING));
 

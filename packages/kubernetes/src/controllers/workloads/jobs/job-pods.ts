@@ -5,8 +5,11 @@ import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/obje
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ControlledResource, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
-import { releaseFinalizer } from "../release-finalizer.ts";
-import type { Condition } from "./conditions.ts";
+import { releaseFinalizer } from "../../release-finalizer.ts";
+import type { Condition } from "../conditions.ts";
+import { createPods, deletePods, type Made, MOST_AT_ONCE, podFromTemplate, withDerivedName } from "../pod-control.ts";
+import { byDeletion, type PodState } from "../pod-state.ts";
+import type { Says, WorkloadPort } from "../workload-port.ts";
 import { countOf, parseRanges, rangesText, withIndexes } from "./index-ranges.ts";
 import {
   hasFailed,
@@ -22,9 +25,6 @@ import {
 import { isIgnored } from "./job-failures.ts";
 import { failedIndexesOf, failureCounts, failuresToReplace, isPerIndex, type NextIndexes } from "./job-indexes.ts";
 import { misplacedPods, newlyEnded } from "./job-plan.ts";
-import { createPods, deletePods, type Made, MOST_AT_ONCE, podFromTemplate, withDerivedName } from "./pod-control.ts";
-import { byDeletion, type PodState } from "./pod-state.ts";
-import type { Says, WorkloadPort } from "./workload-port.ts";
 
 /** Pods that are counted in one step: their uids are in the status meanwhile. */
 const MOST_UNCOUNTED = 500;

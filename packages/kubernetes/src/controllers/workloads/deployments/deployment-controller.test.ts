@@ -1,9 +1,9 @@
 // Deployments, ReplicaSets and ReplicationControllers of a cluster whose workloads are controlled, over its API.
 
 import { describe, expect, test } from "vitest";
-import { openClusterSurface } from "../../testing/cluster-surface.ts";
-import { controlledClient } from "../../testing/controlled-client.ts";
-import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
+import { openClusterSurface } from "../../../testing/cluster-surface.ts";
+import { controlledClient } from "../../../testing/controlled-client.ts";
+import { useClusterSurface } from "../../../testing/use-cluster-surface.ts";
 
 const cluster = useClusterSurface(undefined, { runsWorkloads: () => true });
 

@@ -4,8 +4,8 @@
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseAmount } from "@postern/apimachinery/quantity/quantity";
-import { quantityText } from "../../builtin/quotas/quantities.ts";
-import type { LabelSelector } from "../../builtin/workloads/selector-text.ts";
+import { quantityText } from "../../../builtin/quotas/quantities.ts";
+import type { LabelSelector } from "../../../builtin/workloads/selector-text.ts";
 
 export const BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller";
 export const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";

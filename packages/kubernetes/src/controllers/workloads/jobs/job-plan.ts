@@ -2,13 +2,13 @@
 // Source: k8s.io/kubernetes/pkg/controller/job/{job_controller,backoff_utils}.go
 
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
-import { type Condition, conditionOf, holds } from "./conditions.ts";
+import { type Condition, conditionOf, holds } from "../conditions.ts";
+import type { PodState } from "../pod-state.ts";
 import { countCommon, countOf, type IndexRanges, parseRanges, withIndexes } from "./index-ranges.ts";
 import { hasFailed, indexOf, isIndexed, isTracked, type Job, type JobCount, type SuccessRule } from "./job.ts";
 import { delayAfter, endedAt } from "./job-backoff.ts";
 import { failureOf, isIgnored } from "./job-failures.ts";
 import { failedIndexesOf } from "./job-indexes.ts";
-import type { PodState } from "./pod-state.ts";
 
 const DEFAULT_LIMIT = 6;
 

@@ -1,8 +1,8 @@
 // Volumes and claims of a cluster whose workloads are controlled.
 
 import { describe, expect, test } from "vitest";
-import { controlledClient } from "../../testing/controlled-client.ts";
-import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
+import { controlledClient } from "../../../testing/controlled-client.ts";
+import { useClusterSurface } from "../../../testing/use-cluster-surface.ts";
 
 const cluster = useClusterSurface(undefined, { runsWorkloads: () => true });
 

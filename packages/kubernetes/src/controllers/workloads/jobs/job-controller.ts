@@ -10,19 +10,19 @@ import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
-import { createClaims } from "./claims.ts";
-import { type Condition, conditionOf, holds } from "./conditions.ts";
-import { createCreationBackoff } from "./creation-backoff.ts";
+import { createClaims } from "../claims.ts";
+import { type Condition, conditionOf, holds } from "../conditions.ts";
+import { createCreationBackoff } from "../creation-backoff.ts";
+import { followOwners } from "../owned-objects.ts";
+import { type PodState, podStateOf, podStatesOf } from "../pod-state.ts";
+import { readStored } from "../read-stored.ts";
+import { actingAs, again, eventsBy, type WorkloadPort } from "../workload-port.ts";
+import { statusMembers, writeStatus } from "../write-status.ts";
 import { finishOf, isIndexed, isManaged, type Job, type JobCount, type JobStatus, TRACKING } from "./job.ts";
 import { judgeFailures } from "./job-failures.ts";
 import { isPerIndex, nextIndexes } from "./job-indexes.ts";
 import { countJob, deadlineIn, endOf, isDone, jobCondition, replacementIn, wantedActive } from "./job-plan.ts";
 import { createJobPods, type JobPods } from "./job-pods.ts";
-import { followOwners } from "./owned-objects.ts";
-import { type PodState, podStateOf, podStatesOf } from "./pod-state.ts";
-import { readStored } from "./read-stored.ts";
-import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
-import { statusMembers, writeStatus } from "./write-status.ts";
 
 const ALWAYS = ["ready", "terminating", "uncountedTerminatedPods"];
 

@@ -3,10 +3,10 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
-import { type Condition, conditionOf, holds } from "./conditions.ts";
+import type { PodTemplate } from "../../../builtin/workloads/pod-fields.ts";
+import { type Condition, conditionOf, holds } from "../conditions.ts";
+import type { PodState } from "../pod-state.ts";
 import type { IndexRanges } from "./index-ranges.ts";
-import type { PodState } from "./pod-state.ts";
 
 export type Uncounted = { readonly succeeded?: readonly string[]; readonly failed?: readonly string[] };
 

@@ -1,8 +1,8 @@
 // StatefulSets and DaemonSets of a cluster whose workloads are controlled, with their ControllerRevisions.
 
 import { describe, expect, test } from "vitest";
-import { controlledClient } from "../../testing/controlled-client.ts";
-import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
+import { controlledClient } from "../../../testing/controlled-client.ts";
+import { useClusterSurface } from "../../../testing/use-cluster-surface.ts";
 
 const cluster = useClusterSurface(undefined, { runsWorkloads: () => true });
 

@@ -8,14 +8,16 @@ import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
-import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
-import { createClaims } from "./claims.ts";
-import { createCreationBackoff } from "./creation-backoff.ts";
-import { followOwners, type OwnedObjects } from "./owned-objects.ts";
-import { createOwned, createPods, deletePods, MOST_AT_ONCE, refusal } from "./pod-control.ts";
-import { availableIn, type PodState, podStateOf, podStatesOf } from "./pod-state.ts";
-import { readStored } from "./read-stored.ts";
-import { createRevisions, type Revision } from "./revisions.ts";
+import type { PodTemplate } from "../../../builtin/workloads/pod-fields.ts";
+import { createClaims } from "../claims.ts";
+import { createCreationBackoff } from "../creation-backoff.ts";
+import { followOwners, type OwnedObjects } from "../owned-objects.ts";
+import { createOwned, createPods, deletePods, MOST_AT_ONCE, refusal } from "../pod-control.ts";
+import { availableIn, type PodState, podStateOf, podStatesOf } from "../pod-state.ts";
+import { readStored } from "../read-stored.ts";
+import { createRevisions, type Revision } from "../revisions.ts";
+import { actingAs, again, eventsBy, type Says, type WorkloadPort } from "../workload-port.ts";
+import { statusMembers, writeStatus } from "../write-status.ts";
 import {
   claimsOf,
   firstOrdinal,
@@ -27,8 +29,6 @@ import {
   type StatefulSet,
   statefulPod,
 } from "./stateful-set.ts";
-import { actingAs, again, eventsBy, type Says, type WorkloadPort } from "./workload-port.ts";
-import { statusMembers, writeStatus } from "./write-status.ts";
 
 const HASH_LABEL = "controller.kubernetes.io/hash";
 

@@ -1,8 +1,8 @@
 // CronJobs of a cluster whose workloads are controlled. A test writes when a CronJob ran last: what it missed since then is due at once.
 
 import { describe, expect, test } from "vitest";
-import { controlledClient } from "../../testing/controlled-client.ts";
-import { useClusterSurface } from "../../testing/use-cluster-surface.ts";
+import { controlledClient } from "../../../testing/controlled-client.ts";
+import { useClusterSurface } from "../../../testing/use-cluster-surface.ts";
 import { MOST_ACTIVE } from "./cron-job-controller.ts";
 
 const cluster = useClusterSurface(undefined, { runsWorkloads: () => true });

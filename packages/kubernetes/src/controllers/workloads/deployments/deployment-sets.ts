@@ -11,6 +11,10 @@ import {
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { LAST_APPLIED_ANNOTATION } from "@postern/structured-merge/managedfields/last-applied";
+import { createOwned, refusal } from "../pod-control.ts";
+import { readStored } from "../read-stored.ts";
+import type { ReplicaSet } from "../replica-set-controller.ts";
+import { controllerReference, type Says, type WorkloadPort } from "../workload-port.ts";
 import {
   DESIRED_REPLICAS,
   type Deployment,
@@ -28,10 +32,6 @@ import {
   type SizedSet,
   templateHash,
 } from "./deployment.ts";
-import { createOwned, refusal } from "./pod-control.ts";
-import { readStored } from "./read-stored.ts";
-import type { ReplicaSet } from "./replica-set-controller.ts";
-import { controllerReference, type Says, type WorkloadPort } from "./workload-port.ts";
 
 const MAX_HISTORY_LENGTH = 2_000;
 const NOT_COPIED = new Set([

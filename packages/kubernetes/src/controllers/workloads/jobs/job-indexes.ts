@@ -2,11 +2,11 @@
 // until the pod that replaces it has the count.
 // Source: k8s.io/kubernetes/pkg/controller/job/indexed_job_utils.go
 
+import type { PodState } from "../pod-state.ts";
 import { freeIndexes, hasIndex, type IndexRanges, joinRanges, parseRanges, withIndexes } from "./index-ranges.ts";
 import { hasFailed, indexOf, isIndexed, isTracked, type Job, type JobCount } from "./job.ts";
 import { delayAfter, endedAt } from "./job-backoff.ts";
 import { failureOf, isIgnored } from "./job-failures.ts";
-import type { PodState } from "./pod-state.ts";
 
 const FAILURES = "batch.kubernetes.io/job-index-failure-count";
 const IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count";

@@ -1,7 +1,7 @@
 // How long a Job waits before it replaces a failed pod.
 // Source: k8s.io/kubernetes/pkg/controller/job/backoff_utils.go
 
-import type { PodState } from "./pod-state.ts";
+import type { PodState } from "../pod-state.ts";
 
 const FIRST_BACKOFF_MS = 10_000;
 const MOST_BACKOFF_MS = 10 * 60_000;

@@ -6,9 +6,14 @@ import type { Controller } from "@postern/apiserver/controllers/controller-port"
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import { createClaims } from "./claims.ts";
-import { type Condition, conditionOf, withCondition } from "./conditions.ts";
-import { createCreationBackoff } from "./creation-backoff.ts";
+import { createClaims } from "../claims.ts";
+import { type Condition, conditionOf, withCondition } from "../conditions.ts";
+import { createCreationBackoff } from "../creation-backoff.ts";
+import { followOwners, type OwnedObjects } from "../owned-objects.ts";
+import { podStateOf } from "../pod-state.ts";
+import { createSummaries, readStored } from "../read-stored.ts";
+import { actingAs, again, eventsBy, type WorkloadPort } from "../workload-port.ts";
+import { writeStatus } from "../write-status.ts";
 import {
   activeSets,
   type Deployment,
@@ -27,11 +32,6 @@ import {
 import { recreate, rollOut, scaleAll } from "./deployment-rollout.ts";
 import { createDeploymentSets } from "./deployment-sets.ts";
 import { condition, countedStatus, PROGRESSING, rolloutStatus, TIMED_OUT, timeoutIn } from "./deployment-status.ts";
-import { followOwners, type OwnedObjects } from "./owned-objects.ts";
-import { podStateOf } from "./pod-state.ts";
-import { createSummaries, readStored } from "./read-stored.ts";
-import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
-import { writeStatus } from "./write-status.ts";
 
 export function createDeploymentController(base: WorkloadPort, replicaSets: OwnedObjects): Controller {
   const port = actingAs(base, "deployment-controller");
