@@ -32,15 +32,15 @@ import { csiStorageCapacities } from "./storage/csi-storage-capacities.ts";
 import { priorityClasses, storageClasses } from "./storage/storage-kinds.ts";
 import { volumeAttachments } from "./storage/volume-attachments.ts";
 import { volumeAttributesClasses } from "./storage/volume-attributes-classes.ts";
-import { daemonSets, deployments, replicaSets, statefulSets } from "./workloads/apps.ts";
-import { cronJobs, jobs } from "./workloads/batch.ts";
-import { controllerRevisions } from "./workloads/controller-revisions.ts";
+import { daemonSets, deployments, replicaSets, statefulSets } from "./workloads/apps/apps.ts";
+import { controllerRevisions } from "./workloads/apps/controller-revisions.ts";
+import { replicationControllers } from "./workloads/apps/replication-controllers.ts";
+import { cronJobs, jobs } from "./workloads/jobs/batch.ts";
 import { nodes } from "./workloads/nodes.ts";
-import { assignablePods, bindings } from "./workloads/pod-bindings.ts";
-import type { EvictionDeps } from "./workloads/pod-evictions.ts";
-import { pods, podTemplates } from "./workloads/pods.ts";
-import { replicationControllers } from "./workloads/replication-controllers.ts";
-import { persistentVolumeClaims, persistentVolumes } from "./workloads/volumes.ts";
+import { assignablePods, bindings } from "./workloads/pods/pod-bindings.ts";
+import type { EvictionDeps } from "./workloads/pods/pod-evictions.ts";
+import { pods, podTemplates } from "./workloads/pods/pods.ts";
+import { persistentVolumeClaims, persistentVolumes } from "./workloads/volumes/volumes.ts";
 
 /** Kinds that have no meaning without nodes. */
 const WORKLOADS: readonly ResourceDefinition[] = [

@@ -9,7 +9,7 @@ import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
-import type { Job } from "../builtin/workloads/job-fields.ts";
+import type { Job } from "../builtin/workloads/jobs/job-fields.ts";
 
 const MESSAGE = "no pod has run: this virtual cluster has no nodes, and completes Jobs immediately";
 

@@ -19,7 +19,7 @@ import {
 import { validateLabelName } from "@postern/apimachinery/validation/labels";
 import { IpAddress } from "@postern/cel/functions/ip-address";
 import { labelFaults, readNetwork } from "../field-checks.ts";
-import { nodeSelectorFaults } from "../workloads/validate-affinity.ts";
+import { nodeSelectorFaults } from "../workloads/pods/validate-affinity.ts";
 import {
   bindingConditionFaults,
   driverFaults,

@@ -17,7 +17,7 @@ import { validateImmutable } from "@postern/apimachinery/validation/object-meta"
 import { isValidLabelValue } from "@postern/apimachinery/validation/string-validators";
 import { labelFaults, subdomainFaults, textFaults } from "../field-checks.ts";
 import { listAt } from "../workloads/json-members.ts";
-import { nodeSelectorFaults } from "../workloads/validate-affinity.ts";
+import { nodeSelectorFaults } from "../workloads/pods/validate-affinity.ts";
 import {
   bindingConditionFaults,
   driverFaults,

@@ -12,11 +12,11 @@ import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { labelFaults } from "../field-checks.ts";
 import { publishedField } from "../published/published-field.ts";
 import { quantities } from "../quotas/quantities.ts";
-import { atomicLabels } from "../workloads/pod-fields.ts";
-import { nodeLabelWarning } from "../workloads/pod-warnings.ts";
+import { atomicLabels } from "../workloads/pods/pod-fields.ts";
+import { nodeLabelWarning } from "../workloads/pods/pod-warnings.ts";
+import { overheadFaults } from "../workloads/pods/validate-containers.ts";
+import { tolerationFaults } from "../workloads/pods/validate-scheduling.ts";
 import { warningHooks } from "../workloads/status-strategy.ts";
-import { overheadFaults } from "../workloads/validate-containers.ts";
-import { tolerationFaults } from "../workloads/validate-scheduling.ts";
 
 const fields = s.object({
   handler: s.string().required(),

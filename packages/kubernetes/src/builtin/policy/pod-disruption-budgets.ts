@@ -11,9 +11,9 @@ import { ageColumn, defineBuiltin, mergedInPatches, replacedInPatches } from "..
 import { conditionFields } from "../condition-fields.ts";
 import { choiceFaults } from "../field-checks.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
+import { amountFaults, overFaults } from "../workloads/apps/validate-rollout.ts";
+import { budgetStatusFaults } from "../workloads/apps/validate-status.ts";
 import { statusStrategy } from "../workloads/status-strategy.ts";
-import { amountFaults, overFaults } from "../workloads/validate-rollout.ts";
-import { budgetStatusFaults } from "../workloads/validate-status.ts";
 
 const budgetFields = s.object({
   spec: s.object({

@@ -6,8 +6,8 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseAmount } from "@postern/apimachinery/quantity/quantity";
 import { STORAGE_CLASS } from "../default-classes.ts";
 import type { DeviceRequest, DeviceSubRequest, ResourceClaim } from "../devices/device-objects.ts";
-import { containerAmounts, podAmounts } from "../workloads/pod-resources.ts";
-import type { Pod } from "../workloads/pods.ts";
+import { containerAmounts, podAmounts } from "../workloads/pods/pod-resources.ts";
+import type { Pod } from "../workloads/pods/pods.ts";
 import { quantityText } from "./quantities.ts";
 import { claimScopes, podScopes, type ScopeValues } from "./quota-scopes.ts";
 

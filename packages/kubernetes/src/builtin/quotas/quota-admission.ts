@@ -10,7 +10,7 @@ import {
 } from "@postern/apiserver/registry/admission-plugin";
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { ServiceTotals } from "../services/service-totals.ts";
-import type { Pod } from "../workloads/pods.ts";
+import type { Pod } from "../workloads/pods/pods.ts";
 import {
   amountText,
   type CountedResource,

@@ -3,8 +3,8 @@
 
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { PodSpec } from "../workloads/pod-fields.ts";
-import { qosClassOf } from "../workloads/pod-resources.ts";
+import type { PodSpec } from "../workloads/pods/pod-fields.ts";
+import { qosClassOf } from "../workloads/pods/pod-resources.ts";
 import type { QuotaSpec } from "./validate-resource-quota.ts";
 
 export type ScopeRequirement = {

@@ -13,7 +13,7 @@ import { createdAtColumn, defineBuiltin } from "../builtin-resource.ts";
 import { subdomainFaults } from "../field-checks.ts";
 import { quantity, quantityText } from "../quotas/quantities.ts";
 import { labelSelector } from "../rbac/rbac-fields.ts";
-import { nodeSelectorWarnings } from "../workloads/pod-warnings.ts";
+import { nodeSelectorWarnings } from "../workloads/pods/pod-warnings.ts";
 import { warningHooks } from "../workloads/status-strategy.ts";
 
 const fields = s.object({

@@ -11,7 +11,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { choiceFaults } from "../field-checks.ts";
 import { listAt, textAt } from "../workloads/json-members.ts";
-import { nodeLabelWarning } from "../workloads/pod-warnings.ts";
+import { nodeLabelWarning } from "../workloads/pods/pod-warnings.ts";
 import { warningHooks } from "../workloads/status-strategy.ts";
 import { validateStorageClass } from "./validate-storage-class.ts";
 

@@ -18,7 +18,7 @@ import { ageColumn, defineBuiltin } from "../builtin-resource.ts";
 import { subdomainFaults } from "../field-checks.ts";
 import { publishedField } from "../published/published-field.ts";
 import { statusStrategy } from "../workloads/status-strategy.ts";
-import { validateInlineVolumeSpec } from "../workloads/validate-claims.ts";
+import { validateInlineVolumeSpec } from "../workloads/volumes/validate-claims.ts";
 
 const volumeError = s.object({
   time: s.timestamp().nullable(),

@@ -20,8 +20,8 @@ import { ageColumn, defineBuiltin, mergedInPatches } from "../builtin-resource.t
 import { networkFaults, qualifiedFaults, requiredChoice, textFaults } from "../field-checks.ts";
 import { publishedField } from "../published/published-field.ts";
 import { quantities } from "../quotas/quantities.ts";
+import { TAINT_EFFECTS } from "./pods/validate-scheduling.ts";
 import { statusStrategy, warningHooks } from "./status-strategy.ts";
-import { TAINT_EFFECTS } from "./validate-scheduling.ts";
 
 const taint = s.object({
   key: s.string().required(),

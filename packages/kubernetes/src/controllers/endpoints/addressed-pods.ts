@@ -4,7 +4,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView } from "@postern/apiserver/cache/view-informer";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
-import type { Pod } from "../../builtin/workloads/pods.ts";
+import type { Pod } from "../../builtin/workloads/pods/pods.ts";
 
 export type AddressedPods = Disposable & {
   /** By name. */

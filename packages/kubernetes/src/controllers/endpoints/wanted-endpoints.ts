@@ -6,7 +6,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { Endpoints } from "../../builtin/services/endpoints.ts";
 import type { Service, ServicePort } from "../../builtin/services/service.ts";
-import type { Pod } from "../../builtin/workloads/pods.ts";
+import type { Pod } from "../../builtin/workloads/pods/pods.ts";
 import type { WantedSlice } from "./managed-slices.ts";
 
 const MAX_IN_SLICE = 100;

@@ -7,7 +7,7 @@ import type { Controller } from "@postern/apiserver/controllers/controller-port"
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
-import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
+import type { PodTemplate } from "../../builtin/workloads/pods/pod-fields.ts";
 import { createCreationBackoff } from "./creation-backoff.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import { refusal } from "./pod-control.ts";

@@ -9,7 +9,7 @@ import { NAME_ALPHABET } from "@postern/apimachinery/names/generate-name";
 import { createControlled, deleteControlled, readControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
-import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
+import type { PodTemplate } from "../../builtin/workloads/pods/pod-fields.ts";
 import type { PodState } from "./pod-state.ts";
 import { controllerReference, type Says, type WorkloadPort } from "./workload-port.ts";
 

@@ -8,7 +8,7 @@ import {
   ignoringConflicts,
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
-import type { PodTemplate } from "../../builtin/workloads/pod-fields.ts";
+import type { PodTemplate } from "../../builtin/workloads/pods/pod-fields.ts";
 import { templateHash } from "./deployments/deployment.ts";
 import { digestOf } from "./digest.ts";
 import type { OwnedObjects } from "./owned-objects.ts";

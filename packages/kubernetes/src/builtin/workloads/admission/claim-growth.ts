@@ -4,7 +4,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type AdmissionPlugin, forbiddenByAdmission } from "@postern/apiserver/registry/admission-plugin";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
-import { type Claim, requestedStorage } from "../volumes.ts";
+import { type Claim, requestedStorage } from "../volumes/volumes.ts";
 
 const OLD_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
 const NOT_ALLOWED =

@@ -14,9 +14,9 @@ import type { InstalledResource } from "@postern/apiserver/registry/resource-reg
 import type { LimitRange } from "../../quotas/limit-ranges.ts";
 import { quantityText } from "../../quotas/quantities.ts";
 import type { Limit } from "../../quotas/validate-limit-range.ts";
-import type { Container } from "../pod-fields.ts";
-import { type Amounts, amountsOf, containerAmounts, podAmounts, type ResourceField } from "../pod-resources.ts";
-import type { Pod } from "../pods.ts";
+import type { Container } from "../pods/pod-fields.ts";
+import { type Amounts, amountsOf, containerAmounts, podAmounts, type ResourceField } from "../pods/pod-resources.ts";
+import type { Pod } from "../pods/pods.ts";
 
 const ANNOTATION = "kubernetes.io/limit-ranger";
 /** Looking at one LimitRange that is known takes as long as so much of a body. */

@@ -3,7 +3,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { AdmissionAttributes, AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
-import type { Pod } from "../pods.ts";
+import type { Pod } from "../pods/pods.ts";
 
 /** `admit` returns the pod to continue with. `operations`: by default new pods alone. */
 export const podPlugin = (

@@ -12,8 +12,8 @@ import {
 } from "@postern/apiserver/registry/admission-plugin";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { quantityText } from "../../quotas/quantities.ts";
-import type { PodSpec } from "../pod-fields.ts";
-import type { Pod } from "../pods.ts";
+import type { PodSpec } from "../pods/pod-fields.ts";
+import type { Pod } from "../pods/pods.ts";
 import { podPlugin } from "./pod-plugin.ts";
 import { mergeTolerations, type Toleration } from "./tolerations.ts";
 

@@ -6,7 +6,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { type AdmissionPlugin, forbiddenByAdmission } from "@postern/apiserver/registry/admission-plugin";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
-import type { Container, PodSpec } from "../pod-fields.ts";
+import type { Container, PodSpec } from "../pods/pod-fields.ts";
 import { podPlugin } from "./pod-plugin.ts";
 
 export type ServiceAccountAdmissionDeps = {

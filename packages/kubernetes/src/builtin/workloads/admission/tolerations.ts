@@ -3,7 +3,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { AdmissionPlugin } from "@postern/apiserver/registry/admission-plugin";
-import type { PodSpec } from "../pod-fields.ts";
+import type { PodSpec } from "../pods/pod-fields.ts";
 import { podPlugin } from "./pod-plugin.ts";
 
 export type Toleration = NonNullable<PodSpec["tolerations"]>[number];

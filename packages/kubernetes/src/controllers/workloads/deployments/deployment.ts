@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { PodTemplate } from "../../../builtin/workloads/pod-fields.ts";
+import type { PodTemplate } from "../../../builtin/workloads/pods/pod-fields.ts";
 import { type Condition, conditionOf } from "../conditions.ts";
 import { digestOf, inOrder } from "../digest.ts";
 import { derivedSuffix } from "../pod-control.ts";

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { PodTemplate } from "../../../builtin/workloads/pod-fields.ts";
+import type { PodTemplate } from "../../../builtin/workloads/pods/pod-fields.ts";
 import { type Condition, conditionOf, holds } from "../conditions.ts";
 import type { PodState } from "../pod-state.ts";
 import type { IndexRanges } from "./index-ranges.ts";

@@ -8,7 +8,7 @@ import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
-import type { PodTemplate } from "../../../builtin/workloads/pod-fields.ts";
+import type { PodTemplate } from "../../../builtin/workloads/pods/pod-fields.ts";
 import { createClaims } from "../claims.ts";
 import { createCreationBackoff } from "../creation-backoff.ts";
 import { followOwners, type OwnedObjects } from "../owned-objects.ts";

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import type { PodTemplate } from "../../../builtin/workloads/pod-fields.ts";
+import type { PodTemplate } from "../../../builtin/workloads/pods/pod-fields.ts";
 import type { Condition } from "../conditions.ts";
 import { podFromTemplate } from "../pod-control.ts";
 import { availableIn, type PodState } from "../pod-state.ts";
