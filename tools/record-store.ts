@@ -4,7 +4,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { BACKUP_VERSION } from "@postern/platform/operations/backup-header";
+import { BACKUP_VERSION } from "@postern/platform/operations/backup/backup-header";
 import { startEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { httpClient } from "../test/e2e/testing/http-client.ts";
 import { postern, REPOSITORY, startPostern, succeed, temporaryDirectory } from "../test/e2e/testing/postern-process.ts";

@@ -35,7 +35,7 @@ import { gatherFrom } from "./fronts/gather-uses.ts";
 import { openThreadChannel } from "./fronts/thread-channel.ts";
 import { openTransport } from "./open-transport.ts";
 import { examineRunning } from "./operations/doctor/examine.ts";
-import { startReencryption } from "./operations/reencryption.ts";
+import { startReencryption } from "./operations/reencryption/reencryption.ts";
 import { composePlatform } from "./server/compose.ts";
 import { joinStore } from "./server/join-store.ts";
 import { createProbes } from "./server/probes.ts";

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { loadConfiguration } from "@postern/platform/foundation/config/configuration";
 import { type RunningServer, startServer } from "@postern/platform/main";
-import { findBackupKey } from "@postern/platform/operations/backup-key";
-import { readBackup, readBackupHeader } from "@postern/platform/operations/read-backup";
+import { findBackupKey } from "@postern/platform/operations/backup/backup-key";
+import { readBackup, readBackupHeader } from "@postern/platform/operations/backup/read-backup";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
 

@@ -10,19 +10,19 @@ import { assertComplete } from "../foundation/store/incomplete-store.ts";
 import { openStore } from "../foundation/store/open-store.ts";
 import { CONTROLLERS } from "../foundation/store/run-while-leading.ts";
 import { deriveServerKeys } from "../foundation/store/server-keys.ts";
-import { type BackupKey, checkOf, findBackupKey, passphraseBackupKey, serverBackupKey } from "./backup-key.ts";
+import { type BackupKey, checkOf, findBackupKey, passphraseBackupKey, serverBackupKey } from "./backup/backup-key.ts";
+import { readBackupHeader, verifyBackup } from "./backup/read-backup.ts";
+import { assertListIsNewer, type RestoreReport, restoreBackup } from "./backup/restore-backup.ts";
+import type { KeyPolicy } from "./backup/restore-entry.ts";
+import { openBackup, SERVER_CHECK } from "./backup/write-backup.ts";
 import { copyStore } from "./copy-store.ts";
 import type { ContentSummary } from "./entry-frames.ts";
 import { fillNewStore } from "./fill-new-store.ts";
 import { listValidKeys } from "./list-valid-keys.ts";
 import { entryCounter, type ReportProgress } from "./progress.ts";
-import { readBackupHeader, verifyBackup } from "./read-backup.ts";
 import { countEntries } from "./read-store.ts";
-import { assertListIsNewer, type RestoreReport, restoreBackup } from "./restore-backup.ts";
-import type { KeyPolicy } from "./restore-entry.ts";
 import { openStoppedServer, requireServerSecrets } from "./stopped-server.ts";
 import { decodeValidKeys, encodeValidKeys } from "./valid-keys.ts";
-import { openBackup, SERVER_CHECK } from "./write-backup.ts";
 import { writeNewFile } from "./write-new-file.ts";
 
 /** Files to write; at least one of them. */

@@ -14,7 +14,7 @@ import { resolveProxiedRequest } from "../features/authorization/request/proxied
 import { isMistyped } from "../features/console/console-route.ts";
 import { type BrowserSessionDeps, openedBySessions } from "../features/sign-in/browser-session.ts";
 import { type FeatureRoute, isBelow } from "../foundation/http/feature-route.ts";
-import { BACKUP_PATH } from "../operations/backup-route.ts";
+import { BACKUP_PATH } from "../operations/backup/backup-route.ts";
 
 /** The base path of existing clients; the same API answers at the root. */
 export const MANAGEMENT_BASE = "/kubernetes/management";

@@ -23,9 +23,9 @@ import { unwrapRoute } from "../features/wrapped-values/routes/unwrap-route.ts";
 import type { FeatureRoute, ManagementRoute } from "../foundation/http/feature-route.ts";
 import type { CallManagement } from "../foundation/http/management-call.ts";
 import type { ServerStore } from "../foundation/store/open-server-store.ts";
-import { backupRoute } from "../operations/backup-route.ts";
+import { backupRoute } from "../operations/backup/backup-route.ts";
 import { doctorRoute, type Examine } from "../operations/doctor-route.ts";
-import { keyRingRoute } from "../operations/key-ring-route.ts";
+import { keyRingRoute } from "../operations/reencryption/key-ring-route.ts";
 import { authorityRoute } from "./authority-route.ts";
 import type { Platform } from "./compose.ts";
 

@@ -4,7 +4,7 @@ import type { Storage, StorageEvent } from "@postern/apiserver/storage/storage";
 import { RevisionConflictError } from "@postern/apiserver/storage/storage-errors";
 import { withMethods } from "@postern/apiserver/storage/testing/with-methods";
 import { describe, expect, it } from "vitest";
-import { reencryptStore } from "../../operations/reencrypt-store.ts";
+import { reencryptStore } from "../../operations/reencryption/reencrypt-store.ts";
 import { createInternalRecords, createInternalValues } from "./internal-records.ts";
 import { deriveRingKey } from "./key-ring.ts";
 import { KEY_RING_KEY, KeyRingError } from "./key-ring-record.ts";

@@ -29,7 +29,7 @@ it("finds no other place that writes below the group of records", () => {
   const known = [
     "platform/src/foundation/encryption/internal-records.ts",
     "platform/src/foundation/store/record-kinds.ts",
-    "platform/src/operations/reencrypt-store.ts",
+    "platform/src/operations/reencryption/reencrypt-store.ts",
     "platform/src/foundation/encryption/key-ring-record.ts",
   ];
   const inStore = /(?:\/registry\/[^"`\n]*|compositionPrefix\([^)\n]*\)\}?|["`])internal\/|"internal"/;

@@ -2,13 +2,13 @@
 // are not restored.
 
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { BackupError } from "../foundation/store/backup-error.ts";
+import { BackupError } from "../../foundation/store/backup-error.ts";
+import type { BackupEntry } from "../entry-frames.ts";
+import { fillStore } from "../fill-store.ts";
+import { type CountEntries, canBeFilled } from "../read-store.ts";
 import type { BackupHeader } from "./backup-header.ts";
 import type { BackupKey } from "./backup-key.ts";
-import type { BackupEntry } from "./entry-frames.ts";
-import { fillStore } from "./fill-store.ts";
 import { readBackup } from "./read-backup.ts";
-import { type CountEntries, canBeFilled } from "./read-store.ts";
 import { createEntryRestorer, type KeyOutcome, type KeyPolicy, type LeftOut } from "./restore-entry.ts";
 
 export type RestoreReport = {

@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { BackupError } from "../foundation/store/backup-error.ts";
+import { BackupError } from "../../foundation/store/backup-error.ts";
+import { type BackupEntry, encodeEntry } from "../entry-frames.ts";
+import { summarizeStore } from "../read-store.ts";
+import { writeNewFile } from "../write-new-file.ts";
 import { decodeHeader, encodeHeader, MAGIC } from "./backup-header.ts";
 import { type BackupKey, findBackupKey, passphraseBackupKey, serverBackupKey } from "./backup-key.ts";
-import { type BackupEntry, encodeEntry } from "./entry-frames.ts";
 import { readBackup, readBackupHeader, verifyBackup } from "./read-backup.ts";
-import { summarizeStore } from "./read-store.ts";
 import { openBackup } from "./write-backup.ts";
-import { writeNewFile } from "./write-new-file.ts";
 
 const { clock, random } = systemRuntime;
 const { signal } = new AbortController();

@@ -1,8 +1,8 @@
 // Finds the keys of the ring that digests of access keys still use. They stay on the ring, since digests cannot be recomputed.
 
-import type { AccessKeyRecord } from "../features/access-keys/record/access-key-record.ts";
-import { acceptedUntil } from "../features/access-keys/record/sealed-access-key.ts";
-import type { KeyRing } from "../foundation/encryption/key-ring.ts";
+import type { AccessKeyRecord } from "../../features/access-keys/record/access-key-record.ts";
+import { acceptedUntil } from "../../features/access-keys/record/sealed-access-key.ts";
+import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
 
 type DigestKeys = {
   /** How many digests of access keys are under it. */

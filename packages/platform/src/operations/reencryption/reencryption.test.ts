@@ -5,8 +5,8 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { withMethods } from "@postern/apiserver/storage/testing/with-methods";
 import { afterEach, describe, expect, it } from "vitest";
-import type { AccessKeyRecord } from "../features/access-keys/record/access-key-record.ts";
-import { openRing, SECRET, sealedOver, textOf } from "../foundation/encryption/testing/sealed-stores.ts";
+import type { AccessKeyRecord } from "../../features/access-keys/record/access-key-record.ts";
+import { openRing, SECRET, sealedOver, textOf } from "../../foundation/encryption/testing/sealed-stores.ts";
 import { findDigestKeys } from "./digest-keys.ts";
 import { type ReencryptionDeps, startReencryption } from "./reencryption.ts";
 

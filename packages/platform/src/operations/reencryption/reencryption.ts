@@ -4,10 +4,10 @@
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import type { AccessKeys } from "../features/access-keys/feature.ts";
-import { readSealedAccessKey } from "../features/access-keys/record/sealed-access-key.ts";
-import { renewSecrets } from "../features/access-keys/record/secret-envelope.ts";
-import type { StoredKeyRing } from "../foundation/encryption/stored-key-ring.ts";
+import type { AccessKeys } from "../../features/access-keys/feature.ts";
+import { readSealedAccessKey } from "../../features/access-keys/record/sealed-access-key.ts";
+import { renewSecrets } from "../../features/access-keys/record/secret-envelope.ts";
+import type { StoredKeyRing } from "../../foundation/encryption/stored-key-ring.ts";
 import { findDigestKeys } from "./digest-keys.ts";
 import { countSealed, type PassProgress, reencryptStore } from "./reencrypt-store.ts";
 import { type ReencryptionState, readReencryptionState, writeReencryptionState } from "./reencryption-state.ts";

@@ -2,12 +2,12 @@
 
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { createChunkSealer } from "../foundation/encryption/sealed-chunks.ts";
-import type { RecordPrefixes } from "../foundation/store/record-prefixes.ts";
+import { createChunkSealer } from "../../foundation/encryption/sealed-chunks.ts";
+import type { RecordPrefixes } from "../../foundation/store/record-prefixes.ts";
+import { createSummary, encodeEntry } from "../entry-frames.ts";
+import { type CountEntries, snapshotStore } from "../read-store.ts";
 import { BACKUP_VERSION, type BackupHeader, encodeHeader, MAGIC } from "./backup-header.ts";
 import { type BackupKey, checkOf, fileKeyOf, SALT_BYTES } from "./backup-key.ts";
-import { createSummary, encodeEntry } from "./entry-frames.ts";
-import { type CountEntries, snapshotStore } from "./read-store.ts";
 
 export const FILE_CHECK = "file key";
 export const SERVER_CHECK = "server key";

@@ -1,11 +1,11 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { describe, expect, it } from "vitest";
-import { readSealedAccessKey } from "../features/access-keys/record/sealed-access-key.ts";
-import { encodeCertificate } from "../features/certificates/issued-certificate.ts";
-import { recordPrefixOf } from "../foundation/store/record-kinds.ts";
+import { readSealedAccessKey } from "../../features/access-keys/record/sealed-access-key.ts";
+import { encodeCertificate } from "../../features/certificates/issued-certificate.ts";
+import { recordPrefixOf } from "../../foundation/store/record-kinds.ts";
+import { type KnownKey, rightsDigest } from "../valid-keys.ts";
 import { createEntryRestorer, type KeyPolicy } from "./restore-entry.ts";
-import { type KnownKey, rightsDigest } from "./valid-keys.ts";
 
 const PREFIXES = { accessKeys: "/keys/", certificates: "/certificates/" };
 const SPEC = { displayName: "CI", user: "dev", scope: { projects: [{ project: "a" }] } };

@@ -4,17 +4,17 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { Handler } from "@postern/apiserver/context/request-context";
 import { type ApiResponse, textResponse } from "@postern/apiserver/transport/api-response";
-import type { AccessKeys } from "../features/access-keys/feature.ts";
-import type { AccessGrants } from "../features/access-requests/access-grants.ts";
-import type { CertificateLedger } from "../features/certificates/certificate-ledger.ts";
-import { credentialPrefixes } from "../features/certificates/feature.ts";
-import type { Foundation } from "../foundation/foundation.ts";
-import type { ManagementRoute } from "../foundation/http/feature-route.ts";
-import { readJsonBody } from "../foundation/http/read-json-body.ts";
-import type { ServerStore } from "../foundation/store/open-server-store.ts";
+import type { AccessKeys } from "../../features/access-keys/feature.ts";
+import type { AccessGrants } from "../../features/access-requests/access-grants.ts";
+import type { CertificateLedger } from "../../features/certificates/certificate-ledger.ts";
+import { credentialPrefixes } from "../../features/certificates/feature.ts";
+import type { Foundation } from "../../foundation/foundation.ts";
+import type { ManagementRoute } from "../../foundation/http/feature-route.ts";
+import { readJsonBody } from "../../foundation/http/read-json-body.ts";
+import type { ServerStore } from "../../foundation/store/open-server-store.ts";
+import { listValidKeys } from "../list-valid-keys.ts";
+import { encodeValidKeys } from "../valid-keys.ts";
 import { type BackupKey, KEY_BYTES, SALT_BYTES, serverBackupKey } from "./backup-key.ts";
-import { listValidKeys } from "./list-valid-keys.ts";
-import { encodeValidKeys } from "./valid-keys.ts";
 import { openBackup } from "./write-backup.ts";
 
 /** Requires permission to `post` to it, which administrators have. */

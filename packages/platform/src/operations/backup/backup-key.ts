@@ -3,7 +3,7 @@
 import { createHmac, hkdfSync, type ScryptOptions, scrypt } from "node:crypto";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { Random } from "@postern/apiserver/runtime/clock";
-import { BackupError } from "../foundation/store/backup-error.ts";
+import { BackupError } from "../../foundation/store/backup-error.ts";
 
 /** Facts about the key in a backup, without the key. `salt` is in base64. */
 export type KeySource = { readonly from: "server" } | { readonly from: "passphrase"; readonly salt: string };

@@ -1,14 +1,14 @@
 // Reads a backup, and returns only authenticated data.
 
 import { createReadStream } from "node:fs";
-import { createChunkOpener } from "../foundation/encryption/sealed-chunks.ts";
-import { systemErrorCode } from "../foundation/pki/private-file.ts";
-import { BackupError } from "../foundation/store/backup-error.ts";
+import { createChunkOpener } from "../../foundation/encryption/sealed-chunks.ts";
+import { systemErrorCode } from "../../foundation/pki/private-file.ts";
+import { BackupError } from "../../foundation/store/backup-error.ts";
+import { type BackupEntry, type ContentSummary, createSummary, decodeEntries, encodeEntry } from "../entry-frames.ts";
+import type { CountEntries } from "../read-store.ts";
 import { type BackupHeader, damagedHeader, decodeHeader, MAGIC, MAX_HEADER_BYTES } from "./backup-header.ts";
 import { type BackupKey, checkOf, fileKeyOf } from "./backup-key.ts";
 import { type ByteReader, createByteReader } from "./byte-reader.ts";
-import { type BackupEntry, type ContentSummary, createSummary, decodeEntries, encodeEntry } from "./entry-frames.ts";
-import type { CountEntries } from "./read-store.ts";
 import { CHUNK_HEAD_BYTES, FILE_CHECK } from "./write-backup.ts";
 
 /** No store takes a value of this size. */

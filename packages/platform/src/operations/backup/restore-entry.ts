@@ -4,16 +4,16 @@
 import { MANAGEMENT } from "@postern/api/platform-names";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
-import { readSealedAccessKey, writeSealedAccessKey } from "../features/access-keys/record/sealed-access-key.ts";
-import { ACCESS_REQUESTS, readRequest } from "../features/access-requests/request-record.ts";
-import { decodeCertificate } from "../features/certificates/issued-certificate.ts";
-import { isUnused } from "../features/cluster-tunnels/join-values.ts";
-import { isUnread } from "../features/wrapped-values/wrapped-record.ts";
-import { FIRST_START_KEY } from "../foundation/store/first-start-mark.ts";
-import { recordPrefixOf } from "../foundation/store/record-kinds.ts";
-import type { RecordPrefixes } from "../foundation/store/record-prefixes.ts";
-import type { BackupEntry } from "./entry-frames.ts";
-import { type KnownKey, rightsDigest, type ValidKeys } from "./valid-keys.ts";
+import { readSealedAccessKey, writeSealedAccessKey } from "../../features/access-keys/record/sealed-access-key.ts";
+import { ACCESS_REQUESTS, readRequest } from "../../features/access-requests/request-record.ts";
+import { decodeCertificate } from "../../features/certificates/issued-certificate.ts";
+import { isUnused } from "../../features/cluster-tunnels/join-values.ts";
+import { isUnread } from "../../features/wrapped-values/wrapped-record.ts";
+import { FIRST_START_KEY } from "../../foundation/store/first-start-mark.ts";
+import { recordPrefixOf } from "../../foundation/store/record-kinds.ts";
+import type { RecordPrefixes } from "../../foundation/store/record-prefixes.ts";
+import type { BackupEntry } from "../entry-frames.ts";
+import { type KnownKey, rightsDigest, type ValidKeys } from "../valid-keys.ts";
 
 /** Which keys, certificates and approved access requests of the backup stay valid. */
 export type KeyPolicy =

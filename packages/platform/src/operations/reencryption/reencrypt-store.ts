@@ -9,10 +9,10 @@ import {
   createInternalValues,
   encodeInternalRecord,
   envelopeOf,
-} from "../foundation/encryption/internal-records.ts";
-import type { KeyRing } from "../foundation/encryption/key-ring.ts";
-import { KEY_RING_KEY } from "../foundation/encryption/key-ring-record.ts";
-import { openEntry, sealEntry, sealedUnder } from "../foundation/encryption/sealed-entry.ts";
+} from "../../foundation/encryption/internal-records.ts";
+import type { KeyRing } from "../../foundation/encryption/key-ring.ts";
+import { KEY_RING_KEY } from "../../foundation/encryption/key-ring-record.ts";
+import { openEntry, sealEntry, sealedUnder } from "../../foundation/encryption/sealed-entry.ts";
 
 export type PassProgress = {
   /** Values that were looked at. */

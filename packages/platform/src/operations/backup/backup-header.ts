@@ -3,8 +3,8 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { Revision } from "@postern/apiserver/storage/storage";
-import { BackupError } from "../foundation/store/backup-error.ts";
-import { type RecordPrefixes, readRecordPrefixes } from "../foundation/store/record-prefixes.ts";
+import { BackupError } from "../../foundation/store/backup-error.ts";
+import { type RecordPrefixes, readRecordPrefixes } from "../../foundation/store/record-prefixes.ts";
 import { type KeySource, readKeySource } from "./backup-key.ts";
 
 export const BACKUP_VERSION = 1;
