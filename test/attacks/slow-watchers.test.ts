@@ -14,7 +14,7 @@ const TEAMS = `${API}/teams`;
 const BUSY = 30;
 const STALLED = 4;
 const OBJECT_BYTES = 8_000;
-/** What may wait for one watch, and for all of a connection. */
+/** The limits of what waits for one watch, and for all of a connection. */
 const [WATCH_BYTES, CONNECTION_BYTES] = [2 << 20, 16 << 20];
 
 let server: AttackedServer;
