@@ -96,7 +96,8 @@ const WRAPPED_VALUES = recordPrefixOf(MANAGEMENT, "wrapped-values");
 const JOIN_VALUES = recordPrefixOf(MANAGEMENT, "cluster-joins");
 
 /** The prefix of another resource of the same API group. */
-const besides = (prefix: string, resource: string): string => prefix.replace(/[^/]+\/$/, `${resource}/`);
+const besides = (prefix: string, resource: string): string =>
+  `${prefix.slice(0, prefix.lastIndexOf("/", prefix.length - 2))}/${resource}/`;
 
 /** A key that was narrowed since must not come back as wide as it was. */
 const isAsItWas = ({ inForce, rights }: KnownKey, spec: JsonObject): boolean =>
