@@ -13,16 +13,20 @@ export const MAIN = fileURLToPath(new URL("../../packages/cli/bin/postern.js", i
 
 export type Postern = MeasuredServer & AsyncDisposable & { readonly startMilliseconds: number };
 
-/** One administrator owns all keys of a benchmark, far more than the defaults allow. */
-const ROOM_FOR_KEYS: readonly (readonly [flag: string, value: string])[] = [
+/**
+ * One administrator owns all keys of a benchmark, far more than the defaults allow. One thread serves unless a benchmark asks for more: a further
+ * one that began in the middle would change what is measured.
+ */
+const OF_ALL: readonly (readonly [flag: string, value: string])[] = [
   ["--access-key-max-per-owner", "0"],
   ["--access-key-max-mib-per-owner", "65536"],
+  ["--threads", "1"],
 ];
 
 /** Compared builds may be older than a flag, and refuse what they do not know. */
-function roomForKeys(main: string, node = process.execPath): readonly string[] {
+function flagsOfAll(main: string, own: readonly string[], node = process.execPath): readonly string[] {
   const help = execFileSync(node, [main, "serve", "--help"], { encoding: "utf8" });
-  return ROOM_FOR_KEYS.filter(([flag]) => help.includes(flag)).flat();
+  return OF_ALL.filter(([flag]) => help.includes(`${flag} `) && !own.includes(flag)).flat();
 }
 
 /** `main`: the built command; `nodeOptions`: such as `--cpu-prof`; `node`: another binary than the running one; `flags` of the server. */
@@ -33,10 +37,10 @@ export async function startPostern(
   node?: string,
   flags: readonly string[] = [],
 ): Promise<Postern> {
-  const room = roomForKeys(main, node);
+  const ofAll = flagsOfAll(main, flags, node);
   const startedAt = performance.now();
   const server = await startProcess(
-    [...nodeOptions, main, "serve", "--data-dir", dataDir, "--secure-port", "0", ...room, ...flags],
+    [...nodeOptions, main, "serve", "--data-dir", dataDir, "--secure-port", "0", ...ofAll, ...flags],
     node,
   );
   const startMilliseconds = performance.now() - startedAt;

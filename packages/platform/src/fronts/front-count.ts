@@ -19,8 +19,7 @@ export type FrontCount = { readonly first: number; readonly most: number };
 
 export const ONE_FRONT: FrontCount = { first: 1, most: 1 };
 
-/** With fewer, a second thread takes its time from the database, the garbage collector and the clients on the same machine. */
-const ENOUGH_PROCESSORS = 4;
+/** More than four were never measured. */
 const MOST = 4;
 
 /** Throws ConfigurationError where the options ask for more than there can be. */
@@ -30,9 +29,7 @@ export function frontCount(configuration: Threads, machine: Machine): FrontCount
   const { threads, maxThreads } = configuration;
   if (threads !== undefined) return { first: threads, most: threads };
   if (maxThreads !== undefined) return { first: 1, most: maxThreads };
-  const { processors } = machine;
-  const pays = processors >= ENOUGH_PROCESSORS && whyOne(configuration, machine) === undefined;
-  return { first: 1, most: pays ? Math.min(processors, MOST) : 1 };
+  return { first: 1, most: whyOne(configuration, machine) === undefined ? Math.min(machine.processors, MOST) : 1 };
 }
 
 /** Undefined: there is none. */

@@ -60,7 +60,7 @@ export const limitOptions = {
     default: undefined,
     min: 1,
     max: 16,
-    defaultText: "as many as processors and at most 4, where there are four or more; otherwise 1",
+    defaultText: "as many as there are processors, and at most 4",
     description:
       "Threads that may serve requests without --threads. Further ones begin after ten seconds in which those that run were busy, and end after five minutes without need. Not more than 1 where threads cannot share a port or the store",
   }),
