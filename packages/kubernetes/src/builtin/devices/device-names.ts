@@ -2,6 +2,7 @@
 // Source: k8s.io/kubernetes/pkg/apis/resource/validation/validation.go
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { byteLength } from "@postern/apimachinery/validation/byte-length";
 import {
   duplicateError,
@@ -78,6 +79,22 @@ export function itemFaults<T>(
   return items.flatMap((item, index) => check(indexPath(path, index), item));
 }
 
+/** The same, where the check of an item has steps. */
+export function* itemFaultsInSteps<T>(
+  path: string,
+  items: readonly T[] = [],
+  max: number,
+  check: (path: string, item: T) => Steps<Faults>,
+): Steps<Faults> {
+  if (items.length > max) return [tooManyError(path, items.length, max)];
+  const faults: FieldError[] = [];
+  for (const [index, item] of items.entries()) {
+    // One at a time: an item may have more faults than a call takes arguments.
+    for (const fault of yield* check(indexPath(path, index), item)) faults.push(fault);
+  }
+  return faults;
+}
+
 /** The same, and each key once. */
 export function uniqueItemFaults<T>(
   path: string,
@@ -87,17 +104,27 @@ export function uniqueItemFaults<T>(
   keyOf: (item: T) => string,
   shown: (item: T) => JsonValue = keyOf,
 ): Faults {
-  const faults = itemFaults(path, items, max, check);
-  if (items.length > max) return faults;
-  return [...faults, ...duplicateFaults(path, items, keyOf, shown)];
+  return [...itemFaults(path, items, max, check), ...duplicateFaults(path, items, max, keyOf, shown)];
+}
+
+export function* uniqueItemFaultsInSteps<T>(
+  path: string,
+  items: readonly T[] = [],
+  max: number,
+  check: (path: string, item: T) => Steps<Faults>,
+  keyOf: (item: T) => string,
+): Steps<Faults> {
+  return [...(yield* itemFaultsInSteps(path, items, max, check)), ...duplicateFaults(path, items, max, keyOf)];
 }
 
 function duplicateFaults<T>(
   path: string,
   items: readonly T[],
+  max: number,
   keyOf: (item: T) => string,
-  shown: (item: T) => JsonValue,
+  shown: (item: T) => JsonValue = keyOf,
 ): Faults {
+  if (items.length > max) return [];
   const seen = new Set<string>();
   return items.flatMap((item, index) => {
     const key = keyOf(item);
@@ -108,7 +135,6 @@ function duplicateFaults<T>(
 }
 
 const MAX_CONDITIONS = 4;
-const same = (text: string): string => text;
 
 /** Conditions that a device needs before a pod is bound to its node, and those that end the attempt. */
 export function bindingConditionFaults(
@@ -121,17 +147,19 @@ export function bindingConditionFaults(
   const [atWanted, atFailed] = [`${path}.bindingConditions`, `${path}.bindingFailureConditions`];
   const named = (at: string, name: string): Faults => validateLabelName(name, at);
   const seen = new Set<string>();
+  // Lists that are too long are compared as well.
+  const allWanted = new Set(wanted);
   return [
     ...itemFaults(atWanted, wanted, MAX_CONDITIONS, named),
     ...itemFaults(atFailed, failed, MAX_CONDITIONS, named),
-    ...duplicateFaults(atWanted, wanted, same, same),
+    ...duplicateFaults(atWanted, wanted, Number.POSITIVE_INFINITY, (name) => name),
     ...failed.flatMap((name, index) => {
       const at = indexPath(atFailed, index);
       const isTwice = seen.has(name);
       seen.add(name);
       return [
         ...(isTwice ? [duplicateError(at, name)] : []),
-        ...(wanted.includes(name)
+        ...(allWanted.has(name)
           ? [invalidError(at, name, "bindingFailureConditions must not overlap with bindingConditions")]
           : []),
       ];

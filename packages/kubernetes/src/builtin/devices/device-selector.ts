@@ -1,6 +1,7 @@
 // The expressions that choose devices. They are compiled to be refused; the scheduler evaluates them.
 // Source: k8s.io/dynamic-resource-allocation/cel/compile.go, k8s.io/kubernetes/pkg/apis/resource/validation/validation.go (validateCELSelector)
 
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { byteLength } from "@postern/apimachinery/validation/byte-length";
 import {
   type FieldError,
@@ -62,16 +63,33 @@ const LIMITS: SizeLimits = {
   ]),
 };
 
-export function selectorFaults({ cel }: DeviceSelector, path: string): readonly FieldError[] {
-  if (cel === undefined) return [requiredError(`${path}.cel`)];
-  const { expression = "" } = cel;
-  const at = `${path}.cel.expression`;
-  if (byteLength(expression) > MAX_LENGTH) return [tooLongError(at, MAX_LENGTH)];
-  return expressionFaults(expression, at);
+export type SelectorCheck = (path: string, selector: DeviceSelector) => Steps<readonly FieldError[]>;
+
+/** For the selectors of one object: an expression that occurs again is not compiled again. */
+export function createSelectorCheck(): SelectorCheck {
+  const refusals = new Map<string, Refusal | undefined>();
+  return function* check(path, { cel }) {
+    if (cel === undefined) return [requiredError(`${path}.cel`)];
+    const { expression = "" } = cel;
+    const at = `${path}.cel.expression`;
+    if (byteLength(expression) > MAX_LENGTH) return [tooLongError(at, MAX_LENGTH)];
+    if (!refusals.has(expression)) {
+      // A claim may have thousands, and compiling a long one takes milliseconds.
+      yield;
+      refusals.set(expression, refusalOf(expression));
+    }
+    const refusal = refusals.get(expression);
+    return refusal === undefined ? [] : [refusal(at)];
+  };
 }
 
-function expressionFaults(text: string, path: string): readonly FieldError[] {
-  const refused = (why: string): readonly FieldError[] => [invalidError(path, text, why)];
+type Refusal = (path: string) => FieldError;
+
+function refusalOf(text: string): Refusal | undefined {
+  const refused =
+    (why: string): Refusal =>
+    (path) =>
+      invalidError(path, text, why);
   const uncompiled = (faults: readonly CelSyntaxError[]) =>
     refused(`compilation failed: ${textOfSyntaxErrors(faults, text)}`);
   let expression: CelExpression;
@@ -88,7 +106,7 @@ function expressionFaults(text: string, path: string): readonly FieldError[] {
     return refused(`must evaluate to bool or the unknown type, not ${formatGoType(type)}`);
   }
   const broken = constantFault(expression);
-  if (broken !== undefined) return [internalError(path, `program instantiation failed: ${broken}`)];
+  if (broken !== undefined) return (path) => internalError(path, `program instantiation failed: ${broken}`);
   const cost = estimateCostOf(expression, checked, { device: LIMITS });
-  return cost > MAX_COST ? [forbiddenError(path, "too complex, exceeds cost limit")] : [];
+  return cost > MAX_COST ? (path) => forbiddenError(path, "too complex, exceeds cost limit") : undefined;
 }

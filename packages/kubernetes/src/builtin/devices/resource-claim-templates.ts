@@ -6,6 +6,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { objectMetaSchema } from "@postern/apimachinery/schema/object-meta-schema";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { forbiddenError } from "@postern/apimachinery/validation/field-error";
 import { validateAnnotations, validateLabels } from "@postern/apimachinery/validation/labels";
 import { validateImmutable } from "@postern/apimachinery/validation/object-meta";
@@ -29,7 +30,7 @@ const fields = s.object({
 /** Members of metadata that a claim may get from its template. */
 const TAKEN = ["annotations", "labels"];
 
-function validate({ spec = {} }: ResourceClaimTemplate): Faults {
+function* validate({ spec = {} }: ResourceClaimTemplate): Steps<Faults> {
   const { metadata = {} } = spec;
   return [
     ...validateAnnotations(metadata.annotations, "spec.metadata.annotations"),
@@ -37,7 +38,7 @@ function validate({ spec = {} }: ResourceClaimTemplate): Faults {
     ...Object.keys(metadata)
       .filter((name) => !TAKEN.includes(name))
       .map((name) => forbiddenError(`spec.metadata.${name}`, "cannot be set")),
-    ...deviceClaimFaults("spec.spec.devices", spec.spec?.devices),
+    ...(yield* deviceClaimFaults("spec.spec.devices", spec.spec?.devices)),
   ];
 }
 
@@ -50,13 +51,14 @@ const strategyOf = (permissions: ClaimPermissions): Strategy<ResourceClaimTempla
       permissions,
       context,
     )),
-    ...validate(template),
+    ...(await context.inParts(validate(template))),
   ],
-  validateUpdate: (next, old) => [
-    ...validate(next),
+  async validateUpdate(next, old, context) {
     // Objects are JSON; only their named types hide it.
-    ...validateImmutable((next.spec ?? null) as JsonValue, (old.spec ?? null) as JsonValue, "spec"),
-  ],
+    const immutable = validateImmutable((next.spec ?? null) as JsonValue, (old.spec ?? null) as JsonValue, "spec");
+    // The same spec was checked when it was stored.
+    return immutable.length === 0 ? [] : [...(await context.inParts(validate(next))), ...immutable];
+  },
 });
 
 export const resourceClaimTemplates = (permissions: ClaimPermissions): ResourceDefinition =>

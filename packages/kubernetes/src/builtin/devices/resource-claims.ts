@@ -53,8 +53,8 @@ function withDefaults(object: KubeObject): KubeObject {
 function withoutFreedDevices(next: ResourceClaim, old: ResourceClaim): ResourceClaim {
   const placesIn = ({ status }: ResourceClaim): readonly string[] =>
     (status?.allocation?.devices?.results ?? []).map(placeOf);
-  const kept = placesIn(next);
-  const freed = new Set(placesIn(old).filter((place) => !kept.includes(place)));
+  const kept = new Set(placesIn(next));
+  const freed = new Set(placesIn(old).filter((place) => !kept.has(place)));
   const { devices, ...status } = next.status ?? {};
   const left = (devices ?? []).filter((device) => !freed.has(placeOf(device)));
   return { ...next, status: { ...status, ...(left.length === 0 ? {} : { devices: left }) } };
@@ -79,7 +79,7 @@ function strategyOf(permissions: ClaimPermissions): Strategy<ResourceClaim> {
     ...base,
     validate: async ({ metadata: { namespace = "" }, spec }, context) => [
       ...(await requestedAdminFaults(spec?.devices, namespace, permissions, context)),
-      ...deviceClaimFaults("spec.devices", spec?.devices),
+      ...(await context.inParts(deviceClaimFaults("spec.devices", spec?.devices))),
     ],
     async prepareForUpdate(claim, old, context) {
       const prepared = (await base.prepareForUpdate?.(claim, old, context)) ?? claim;

@@ -3,6 +3,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { isCidr } from "@postern/apimachinery/schema/ip-address";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { byteLength } from "@postern/apimachinery/validation/byte-length";
@@ -87,14 +88,17 @@ const consumerFaults = (path: string, { resource = "", name = "", uid = "" }: Co
     value === "" ? [requiredError(`${path}.${member}`)] : [],
   );
 
+const consumerKey = ({ apiGroup = "", resource = "", name = "", uid = "" }: ConsumerReference): string =>
+  stringifyJson([apiGroup, resource, name, uid]);
+
 /** A claim that is being deleted is freed, and gets no new consumers. */
 function reservationFaults({ metadata, status = {} }: ResourceClaim, old: ResourceClaim): Faults {
   const { allocation, reservedFor = [] } = status;
   const path = "status.reservedFor";
   if (reservedFor.length === 0) return [];
   if (allocation === undefined) return [forbiddenError(path, "may not be specified when `allocated` is not set")];
-  const before = old.status?.reservedFor ?? [];
-  const isNew = (one: ConsumerReference): boolean => !before.some((other) => equalJson(other, one));
+  const before = new Set((old.status?.reservedFor ?? []).map(consumerKey));
+  const isNew = (one: ConsumerReference): boolean => !before.has(consumerKey(one));
   return metadata.deletionTimestamp !== undefined && reservedFor.some(isNew)
     ? [
         forbiddenError(
@@ -209,14 +213,15 @@ const NO_REASON =
 const [MAX_REASON, MAX_MESSAGE] = [1024, 32 * 1024];
 
 /** Source: k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go (ValidateConditions) */
-const conditionsFaults = (path: string, conditions: readonly DeviceCondition[]): Faults =>
-  conditions.flatMap((condition, index) => {
+function conditionsFaults(path: string, conditions: readonly DeviceCondition[]): Faults {
+  const types = new Set<string>();
+  return conditions.flatMap((condition, index) => {
     const at = indexPath(path, index);
     const { type = "", status = "", observedGeneration = 0, lastTransitionTime, reason = "", message = "" } = condition;
+    const isTwice = types.has(type);
+    types.add(type);
     return [
-      ...(conditions.findIndex((other) => (other.type ?? "") === type) < index
-        ? [duplicateError(`${at}.type`, type)]
-        : []),
+      ...(isTwice ? [duplicateError(`${at}.type`, type)] : []),
       ...validateLabelName(type, `${at}.type`),
       ...(STATUSES.includes(status) ? [] : [notSupportedError(`${at}.status`, status, STATUSES)]),
       ...(observedGeneration < 0
@@ -229,6 +234,7 @@ const conditionsFaults = (path: string, conditions: readonly DeviceCondition[]):
       ...(byteLength(message) > MAX_MESSAGE ? [tooLongError(`${at}.message`, MAX_MESSAGE)] : []),
     ];
   });
+}
 
 const [MAX_INTERFACE, MAX_HARDWARE, MAX_ADDRESSES] = [256, 128, 16];
 

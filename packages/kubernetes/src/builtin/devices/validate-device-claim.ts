@@ -3,6 +3,7 @@
 
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { Steps } from "@postern/apimachinery/steps/steps";
 import { byteLength } from "@postern/apimachinery/validation/byte-length";
 import {
   invalidError,
@@ -13,7 +14,15 @@ import {
 import { validateLabelName } from "@postern/apimachinery/validation/labels";
 import { isValidLabelValue } from "@postern/apimachinery/validation/string-validators";
 import { labelFaults, subdomainFaults, textFaults } from "../field-checks.ts";
-import { driverFaults, type Faults, fullMemberNameFaults, itemFaults, uniqueItemFaults } from "./device-names.ts";
+import {
+  driverFaults,
+  type Faults,
+  fullMemberNameFaults,
+  itemFaults,
+  itemFaultsInSteps,
+  uniqueItemFaults,
+  uniqueItemFaultsInSteps,
+} from "./device-names.ts";
 import type {
   DeviceClaim,
   DeviceConfiguration,
@@ -22,7 +31,7 @@ import type {
   DeviceSubRequest,
   DeviceToleration,
 } from "./device-objects.ts";
-import { selectorFaults } from "./device-selector.ts";
+import { createSelectorCheck, type SelectorCheck } from "./device-selector.ts";
 
 /** Of requests, constraints, configurations and selectors alike. */
 export const MAX_ITEMS = 32;
@@ -40,10 +49,17 @@ export const requestNamesOf = ({ requests }: DeviceClaim = {}): RequestNames =>
     ]),
   );
 
-export function deviceClaimFaults(path: string, claim: DeviceClaim = {}): Faults {
+export function* deviceClaimFaults(path: string, claim: DeviceClaim = {}): Steps<Faults> {
+  const checkSelector = createSelectorCheck();
   const names = requestNamesOf(claim);
   return [
-    ...uniqueItemFaults(`${path}.requests`, claim.requests ?? [], MAX_ITEMS, requestFaults, ({ name = "" }) => name),
+    ...(yield* uniqueItemFaultsInSteps(
+      `${path}.requests`,
+      claim.requests ?? [],
+      MAX_ITEMS,
+      (at, each) => requestFaults(at, each, checkSelector),
+      ({ name = "" }) => name,
+    )),
     ...itemFaults(`${path}.constraints`, claim.constraints, MAX_ITEMS, (at, each) => constraintFaults(at, each, names)),
     ...itemFaults(`${path}.config`, claim.config, MAX_ITEMS, (at, each) => [
       ...requestNamesFaults(`${at}.requests`, each.requests, names),
@@ -54,32 +70,42 @@ export function deviceClaimFaults(path: string, claim: DeviceClaim = {}): Faults
 
 const ONE_FORM = "exactly one of `exactly` or `firstAvailable` is required";
 
-function requestFaults(path: string, { name = "", exactly, firstAvailable = [] }: DeviceRequest): Faults {
+function* requestFaults(
+  path: string,
+  { name = "", exactly, firstAvailable = [] }: DeviceRequest,
+  checkSelector: SelectorCheck,
+): Steps<Faults> {
   const named = labelFaults(`${path}.name`, name);
   if (exactly !== undefined && firstAvailable.length > 0) {
     return [...named, invalidError(path, null, `${ONE_FORM}, but multiple fields are set`)];
   }
-  if (exactly !== undefined) return [...named, ...devicesFaults(`${path}.exactly`, exactly)];
+  if (exactly !== undefined) return [...named, ...(yield* devicesFaults(`${path}.exactly`, exactly, checkSelector))];
   if (firstAvailable.length === 0) return [...named, requiredError(path, ONE_FORM)];
   return [
     ...named,
-    ...uniqueItemFaults(
+    ...(yield* uniqueItemFaultsInSteps(
       `${path}.firstAvailable`,
       firstAvailable,
       MAX_ALTERNATIVES,
-      (at, each) => [...labelFaults(`${at}.name`, each.name ?? ""), ...devicesFaults(at, each)],
+      function* alternativeFaults(at, each) {
+        return [...labelFaults(`${at}.name`, each.name ?? ""), ...(yield* devicesFaults(at, each, checkSelector))];
+      },
       (each) => each.name ?? "",
-    ),
+    )),
   ];
 }
 
-function devicesFaults(path: string, request: Omit<DeviceSubRequest, "name">): Faults {
+function* devicesFaults(
+  path: string,
+  request: Omit<DeviceSubRequest, "name">,
+  checkSelector: SelectorCheck,
+): Steps<Faults> {
   const { deviceClassName = "", selectors, tolerations = [] } = request;
   return [
     ...(deviceClassName === ""
       ? [requiredError(`${path}.deviceClassName`)]
       : subdomainFaults(`${path}.deviceClassName`, deviceClassName)),
-    ...itemFaults(`${path}.selectors`, selectors, MAX_ITEMS, (at, each) => selectorFaults(each, at)),
+    ...(yield* itemFaultsInSteps(`${path}.selectors`, selectors, MAX_ITEMS, checkSelector)),
     ...modeFaults(path, request),
     ...itemFaults(`${path}.tolerations`, tolerations, tolerations.length, tolerationFaults),
   ];
