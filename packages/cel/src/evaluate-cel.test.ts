@@ -437,3 +437,12 @@ describe("an expression with very many faults", () => {
     );
   });
 });
+
+describe("operators in a row", () => {
+  it("have no effect in pairs, however many there are", () => {
+    expect(evaluate(`${"!".repeat(40_001)}false`)).toBe(true);
+    expect(evaluate(`${"-".repeat(40_001)}(1) == -1`)).toBe(true);
+    expect(evaluate(`${"-".repeat(40_001)}1 == -1`)).toBe(true);
+    expect(evaluate(`${"!".repeat(40_000)}${"-".repeat(40_000)}1 == 1`)).toBe(true);
+  });
+});

@@ -161,13 +161,14 @@ class Parser {
   }
 
   #unary(): CelExpression {
+    // Two of the same have no effect. There may be thousands.
+    while (this.#takeTwice("!") || this.#takeTwice("-"));
     const { at } = this.#peek();
     for (const [operator, name] of [
       ["!", "!_"],
       ["-", "-_"],
     ] as const) {
       if (!this.#take(operator)) continue;
-      if (this.#take(operator)) return this.#unary();
       const token = this.#peek();
       if (operator === "-" && token.kind === "number") {
         this.#position++;
@@ -322,6 +323,12 @@ class Parser {
     if (token.text !== text || token.kind === "text" || token.kind === "end") return false;
     this.#position++;
     return true;
+  }
+
+  #takeTwice(text: "!" | "-"): boolean {
+    const isTwice = this.#peek().text === text && this.#tokens[this.#position + 1]?.text === text;
+    if (isTwice) this.#position += 2;
+    return isTwice;
   }
 
   #peek(): CelToken {
