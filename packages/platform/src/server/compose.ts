@@ -34,7 +34,6 @@ import { type AccessRequests, openAccessRequests } from "../features/access-requ
 import { type AccessRequestKinds, accessRequestKinds } from "../features/access-requests/kinds/index.ts";
 import { createServerActivity, type ServerActivity } from "../features/activity/server-activity.ts";
 import { type Authorization, openAuthorization } from "../features/authorization/feature.ts";
-
 import { authorizationKinds } from "../features/authorization/kinds/index.ts";
 import { openBudgets } from "../features/budgets/feature.ts";
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";

@@ -1,7 +1,7 @@
 // Where instances of a project may be placed, and the default placement.
 
 import { isClosedCluster } from "@postern/api/cluster";
-import { allowsCluster, type Project } from "@postern/api/project";
+import { allowsCluster } from "@postern/api/project";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import {
@@ -16,14 +16,14 @@ import type { Foundation } from "../../../foundation/foundation.ts";
  * The faults of an instance in `namespace` that is to live in `cluster`, or in none of the platform's where it need not. The cluster may
  * come later.
  */
-export async function validatePlacement(
+export function validatePlacement(
   namespace: string,
   cluster: string,
   { names, lookup }: Pick<Foundation, "names" | "lookup">,
-  { signal, isOptional = false }: { readonly signal: AbortSignal; readonly isOptional?: boolean },
-): Promise<readonly FieldError[]> {
+  { isOptional = false }: { readonly isOptional?: boolean } = {},
+): readonly FieldError[] {
   const name = names.projectOf(namespace);
-  const project = name === undefined ? undefined : await newestProject(name, lookup, signal);
+  const project = name === undefined ? undefined : lookup.project(name);
   if (project === undefined) {
     return [invalidError("metadata.namespace", namespace, "must be the namespace of a project")];
   }
@@ -47,16 +47,19 @@ export async function validatePlacement(
   ];
 }
 
-/** The project may have been made through another server a moment ago. */
-async function newestProject(
-  name: string,
-  lookup: Foundation["lookup"],
+/**
+ * What `judge` finds in other objects. Another server or thread may have changed one of them a moment ago, so that it judges again once memory
+ * shows what the store has.
+ */
+export async function currentFaults(
+  judge: () => readonly FieldError[],
+  { lookup }: Pick<Foundation, "lookup">,
   signal: AbortSignal,
-): Promise<Project | undefined> {
-  const known = lookup.project(name);
-  if (known !== undefined) return known;
+): Promise<readonly FieldError[]> {
+  const faults = judge();
+  if (faults.length === 0) return faults;
   await lookup.refresh(signal);
-  return lookup.project(name);
+  return judge();
 }
 
 /** Instances do not move between clusters. */

@@ -18,7 +18,7 @@ import { instanceLimits, mayRestrict } from "../../../projects/project-limits.ts
 import { withSleepingSince } from "../../sleep.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { namedInInstance } from "../named-in-instance.ts";
-import { validatePlacement, validateSamePlacement } from "../placement.ts";
+import { currentFaults, validatePlacement, validateSamePlacement } from "../placement.ts";
 
 export type SpaceInstanceStrategyDeps = Pick<Foundation, "names" | "lookup"> &
   UnknownNamesDeps &
@@ -56,7 +56,11 @@ const strategyOf = (deps: SpaceInstanceStrategyDeps): Strategy<SpaceInstance> =>
       invalidError("spec.clusterRef.namespace", spec?.clusterRef?.namespace, fault),
     ),
     ...validateOwnNamespace(metadata.namespace ?? "", spec?.clusterRef ?? {}, deps.names),
-    ...(await validatePlacement(metadata.namespace ?? "", spec?.clusterRef?.cluster ?? "", deps, { signal })),
+    ...(await currentFaults(
+      () => validatePlacement(metadata.namespace ?? "", spec?.clusterRef?.cluster ?? "", deps),
+      deps,
+      signal,
+    )),
   ],
 
   async prepareForUpdate(instance, old, context) {

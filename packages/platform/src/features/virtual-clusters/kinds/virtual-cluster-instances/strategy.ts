@@ -35,7 +35,7 @@ import { renderTemplate } from "../../render-template.ts";
 import { withSleepingSince } from "../../sleep.ts";
 import { checkInstanceGrants, type InstanceGrantsDeps } from "../instance-grants.ts";
 import { namedInInstance } from "../named-in-instance.ts";
-import { validatePlacement, validateSamePlacement } from "../placement.ts";
+import { currentFaults, validatePlacement, validateSamePlacement } from "../placement.ts";
 
 export type VirtualClusterInstanceStrategyDeps = Pick<Foundation, "names" | "lookup"> &
   UnknownNamesDeps &
@@ -91,8 +91,11 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
   },
   validate: async (instance, { signal }) => [
     ...validateSpec(instance.spec),
-    ...(await validatePlaced(instance, deps, signal)),
-    ...validateTemplate(instance, undefined, deps),
+    ...(await currentFaults(
+      () => [...validatePlaced(instance, deps), ...validateTemplate(instance, undefined, deps)],
+      deps,
+      signal,
+    )),
   ],
   limits: (instance, old) => instanceLimits("virtualclusterinstances", instance, old, deps),
   warningsOnCreate: (instance) => warningsOf(instance, deps),
@@ -115,8 +118,11 @@ const strategyOf = (deps: VirtualClusterInstanceStrategyDeps): Strategy<VirtualC
   },
   validateUpdate: async (instance, old, { signal }) => [
     ...validateSpec(instance.spec),
-    ...(await validateStaying(instance, old, deps, signal)),
-    ...validateTemplate(instance, old, deps),
+    ...(await currentFaults(
+      () => [...validateStaying(instance, old, deps), ...validateTemplate(instance, old, deps)],
+      deps,
+      signal,
+    )),
   ],
 });
 
@@ -141,27 +147,24 @@ function placed(instance: VirtualClusterInstance): NonNullable<VirtualClusterIns
 const validatePlaced = (
   instance: VirtualClusterInstance,
   deps: Pick<Foundation, "names" | "lookup">,
-  signal: AbortSignal,
-): Promise<readonly FieldError[]> =>
+): readonly FieldError[] =>
   validatePlacement(instance.metadata.namespace ?? "", clusterOf(instance), deps, {
-    signal,
     isOptional: isRunByOthers(instance),
   });
 
 /** An instance that is no longer external needs a cluster: only an empty cluster reference can be changed. */
-async function validateStaying(
+function validateStaying(
   instance: VirtualClusterInstance,
   old: VirtualClusterInstance,
   deps: Pick<Foundation, "names" | "lookup">,
-  signal: AbortSignal,
-): Promise<readonly FieldError[]> {
+): readonly FieldError[] {
   const before = old.spec?.clusterRef ?? {};
   const isPlacedNow = clusterOf(old) === "" && clusterOf(instance) !== "";
   const expected = isPlacedNow ? { ...before, cluster: clusterOf(instance) } : before;
   const moved = validateSamePlacement(instance.spec?.clusterRef ?? {}, expected);
   if (moved.length > 0) return moved;
   const isNewToIt = isPlacedNow || (isRunByOthers(old) && !isRunByOthers(instance));
-  return isNewToIt ? await validatePlaced(instance, deps, signal) : [];
+  return isNewToIt ? validatePlaced(instance, deps) : [];
 }
 
 const projectOf = ({ metadata }: VirtualClusterInstance, { names, lookup }: VirtualClusterInstanceStrategyDeps) =>
@@ -194,15 +197,19 @@ async function checkTemplateRequired(
   const isFree = ({ spec }: VirtualClusterInstance): boolean =>
     (spec?.templateRef?.name ?? "") === "" || spec?.template !== undefined;
   const own = ({ spec }: VirtualClusterInstance): JsonValue => [spec?.template ?? null, spec?.templateRef ?? null];
-  const project = projectOf(instance, deps);
-  if (project?.spec?.requireTemplate?.disabled !== false || isRunByOthers(instance) || !isFree(instance)) return;
+  const isRequired = (): boolean => projectOf(instance, deps)?.spec?.requireTemplate?.disabled === false;
+  if (!isRequired() || isRunByOthers(instance) || !isFree(instance)) return;
   // One that others ran was free of what the project requires.
   if (old !== undefined && !isRunByOthers(old) && equalJson(own(instance), own(old))) return;
-  if (await mayRestrict(project.metadata.name ?? "", context, deps)) return;
+  const project = deps.names.projectOf(instance.metadata.namespace ?? "") ?? "";
+  if (await mayRestrict(project, context, deps)) return;
+  // Another server or thread may have changed the project a moment ago.
+  await deps.lookup.refresh(context.signal);
+  if (!isRequired()) return;
   throw forbiddenRequestError(
     { group: deps.names.managementGroup, resource: "virtualclusterinstances" },
     instance.metadata.name ?? "",
-    `project ${JSON.stringify(project.metadata.name)} requires a template: set spec.templateRef, and no spec.template`,
+    `project ${JSON.stringify(project)} requires a template: set spec.templateRef, and no spec.template`,
   );
 }
 
