@@ -197,6 +197,16 @@ describe("the use of access keys", () => {
     }
   });
 
+  it("is incomplete where a request with a credential has no room any more", async () => {
+    const server = await openServer();
+    for (let number = 0; number < MAX_ENTRIES; number++) server.use(`thing${number}`);
+    await server.flush();
+    expect(await server.stored()).toMatchObject({ complete: true });
+    server.use("projects/pst_a5kdjdnjvr_4tE3ATYTA3B8apNAnbdy97tGi5bC2Oynl1sDpAuxr7s");
+    await server.flush();
+    expect(await server.stored()).toMatchObject({ complete: false });
+  });
+
   it("is bounded, and marks where it is incomplete", async () => {
     const server = await openServer();
     for (let number = 0; number <= MAX_ENTRIES; number++) server.use(`projects/p${number}`);

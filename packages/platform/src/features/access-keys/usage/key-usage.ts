@@ -88,24 +88,19 @@ export class KeyUsage {
     const used = this.#usedBy(key.uid);
     if (decision !== undefined) this.#noted.set(decision, used);
     const described = describeRequest(request);
-    const text = entry === undefined || entry === "always-open" ? described : textOfEntry(entry);
-    if (holdsCredential(described) || holdsCredential(text)) {
-      const shown = redactCredentials(described);
-      if (!used.beyond.has(shown) && used.beyond.size < MAX_ENTRIES && shown.length <= MAX_TEXT_LENGTH) {
-        used.beyond.add(shown);
-        this.#unwritten.add(key.uid);
-      }
-      return;
-    }
-    if (request.inner.isResourceRequest && noteUse(used.uses, request)) this.#unwritten.add(key.uid);
+    const named = entry === undefined || entry === "always-open" ? described : textOfEntry(entry);
+    const isRedacted = holdsCredential(described) || holdsCredential(named);
+    if (!isRedacted && request.inner.isResourceRequest && noteUse(used.uses, request)) this.#unwritten.add(key.uid);
     if (entry === "always-open") return;
-    const known = entry === undefined ? used.beyond : used.entries;
+    const scope = isRedacted ? undefined : entry;
+    const text = isRedacted ? redactCredentials(described) : named;
+    const known = scope === undefined ? used.beyond : used.entries;
     if (known.has(text)) return;
     const fits = known.size < MAX_ENTRIES && text.length <= MAX_TEXT_LENGTH;
     if (!fits && !used.complete) return;
     if (!fits) used.complete = false;
-    else if (entry === undefined) used.beyond.add(text);
-    else used.entries.set(text, entry);
+    else if (scope === undefined) used.beyond.add(text);
+    else used.entries.set(text, scope);
     this.#unwritten.add(key.uid);
   }
 
