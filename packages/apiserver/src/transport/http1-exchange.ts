@@ -13,7 +13,7 @@ import { readByStream } from "./node-internals.ts";
 import { discardBody } from "./read-body.ts";
 import { withRepeatedHeaders } from "./repeated-headers.ts";
 import { LONG_ANSWER_BYTES } from "./unread-answers.ts";
-import { PART_BYTES, writeInParts } from "./write-in-parts.ts";
+import { endInParts, PART_BYTES, writeInParts } from "./write-in-parts.ts";
 
 /** When the server is stopping, every connection closes behind its current response. */
 export type Http1Options = ApiRequestOptions & { readonly answers: ShortAnswers };
@@ -228,12 +228,12 @@ const MAX_COPIED = 16 * 1024;
 /** Head and body in one write, where that is short: each character of this text is a byte, as those of the headers are. */
 function endWith(response: ServerResponse, bytes: SentBytes | undefined): void {
   if (bytes instanceof JoinedBody && bytes.length > MAX_COPIED) {
-    writeInParts(response, bytes.parts, () => response.end());
+    endInParts(response, bytes.parts, bytes.length);
     return;
   }
   const body = asBytes(bytes);
   if (body === undefined) response.end();
-  else if (body.length > PART_BYTES) writeInParts(response, [body], () => response.end());
+  else if (body.length > PART_BYTES) endInParts(response, [body], body.length);
   else if (body.length > MAX_COPIED) response.end(body);
   else response.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
 }

@@ -7,7 +7,7 @@ import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import { isBodiless } from "./exchange.ts";
 import { withRepeatedHeaders } from "./repeated-headers.ts";
-import { PART_BYTES, writeInParts } from "./write-in-parts.ts";
+import { endInParts, PART_BYTES } from "./write-in-parts.ts";
 
 /** They speak about an HTTP/1.1 connection, and are an error here. */
 export const CONNECTION_HEADERS: readonly string[] = [
@@ -70,8 +70,8 @@ export class Http2Exchange implements Exchange {
     } else {
       head["content-length"] = typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.length;
       stream.respond(head, WITH_CONTENT);
-      if (bytes instanceof JoinedBody) writeInParts(stream, bytes.parts, () => stream.end());
-      else if (bytes.length > PART_BYTES) writeInParts(stream, [asBytes(bytes)], () => stream.end());
+      if (bytes instanceof JoinedBody) endInParts(stream, bytes.parts, bytes.length);
+      else if (bytes.length > PART_BYTES) endInParts(stream, [asBytes(bytes)], head["content-length"]);
       else stream.end(bytes);
     }
     if (this.body !== undefined && !stream.readableEnded) askToStopSending(stream);

@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { expect, it } from "vitest";
-import { PART_BYTES, writeInParts } from "./write-in-parts.ts";
+import { endInParts, PART_BYTES, writeInParts } from "./write-in-parts.ts";
 
 /** Takes a write when `take` is called. */
 function slowWritable() {
@@ -44,4 +44,15 @@ it("is done at once with nothing to write", () => {
   const { writable, writes } = slowWritable();
   writeInParts(writable, [], () => writable.end());
   expect([writable.writableEnded, writes]).toEqual([true, []]);
+});
+
+it.each([
+  ["a shorter one at once", 8, [8 * PART_BYTES]],
+  ["a longer one in parts", 9, [PART_BYTES]],
+])("ends an answer: %s", (_, parts, lengths) => {
+  const { writable, writes } = slowWritable();
+  const pieces = Array.from({ length: parts }, () => Buffer.alloc(PART_BYTES));
+  endInParts(writable, pieces, parts * PART_BYTES);
+  expect(writes.map(({ length }) => length)).toEqual(lengths);
+  expect(writable.writableEnded).toBe(parts === 8);
 });

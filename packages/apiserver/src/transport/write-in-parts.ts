@@ -8,15 +8,27 @@ import type { Writable } from "node:stream";
  */
 export const PART_BYTES = 128 * 1024;
 
+/** Answers up to this length are written at once: a part costs 120 calls of functions, and what clients leave unread of answers is bounded (ADR 357). */
+const WHOLE_BYTES = 1024 * 1024;
+
+/** Ends an answer whose body has `length` bytes together. */
+export const endInParts = (writable: Writable, pieces: readonly Uint8Array[], length: number): void =>
+  writeInParts(writable, pieces, () => writable.end(), length > WHOLE_BYTES ? PART_BYTES : length);
+
 /** `onWritten` is called with the last part, before that is flushed, unless the stream is destroyed before. */
-export function writeInParts(writable: Writable, pieces: readonly Uint8Array[], onWritten: () => void): void {
+export function writeInParts(
+  writable: Writable,
+  pieces: readonly Uint8Array[],
+  onWritten: () => void,
+  partBytes = PART_BYTES,
+): void {
   let piece = 0;
   let at = 0;
   const writeNext = (): void => {
     for (let isReady = true; isReady; ) {
       if (writable.destroyed) return;
       writable.cork();
-      for (let room = PART_BYTES; room > 0 && piece < pieces.length; ) {
+      for (let room = partBytes; room > 0 && piece < pieces.length; ) {
         const whole = pieces[piece] as Uint8Array;
         const part = at === 0 && whole.length <= room ? whole : whole.subarray(at, at + room);
         isReady = writable.write(part);
