@@ -6,6 +6,7 @@ import { type RecordingMode, strictestRecording } from "@postern/api/session-rec
 import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { asError } from "@postern/apimachinery/steps/caught";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import { Gauge } from "@postern/apiserver/metrics/gauge";
 import { webSocketProtocols } from "@postern/apiserver/request/credentials";
 import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
@@ -17,12 +18,8 @@ import { systemErrorCode } from "../../foundation/pki/private-file.ts";
 import { repeat } from "../../foundation/store/repeat.ts";
 import type { StreamTap } from "../proxy/stream-tap.ts";
 import { RecordedStreams, unrecordedProtocolError } from "./recorded-streams.ts";
-import {
-  type OpenRecording,
-  openRecordingsDirectory,
-  type RecordingsDirectory,
-  RecordingsFullError,
-} from "./recordings-directory.ts";
+import { RecordingsFullError } from "./recording-file.ts";
+import { type OpenRecording, openRecordingsDirectory, type RecordingsDirectory } from "./recordings-directory.ts";
 import { aboutSession, type SessionPlace } from "./session-about.ts";
 import { type RecordingFaultReason, SessionRecorder } from "./session-recorder.ts";
 
@@ -41,11 +38,11 @@ export type SessionRecordings = Disposable & {
 };
 
 /** How sessions ended that were to be recorded: for the metric, and in their audit events. */
-type RecordingResult = "Complete" | RecordingFaultReason | "NotRecorded" | "Refused";
+type RecordingResult = "Complete" | RecordingFaultReason | "NotRecorded" | "Refused" | "Unavailable";
 
 const KEY_RECORD = "session-recordings";
 const KEY_BYTES = 32;
-const EXPIRE_EVERY_MS = 3_600_000;
+const TEND_EVERY_MS = 60_000;
 const DAY_MS = 86_400_000;
 const MIB = 1 << 20;
 
@@ -63,13 +60,32 @@ export async function openSessionRecordings(base: Foundation): Promise<SessionRe
     "Sessions that were to be recorded, by result",
     "result",
   );
+  const gauge = (name: string, help: string, value: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [metrics.registry],
+      collect() {
+        this.set(value());
+      },
+    });
+  gauge(
+    "postern_session_recordings_bytes",
+    "Size of all recordings of sessions, with what open ones have reserved, as measured last",
+    () => directory?.usedBytes ?? 0,
+  );
+  gauge(
+    "postern_session_recordings_limit_bytes",
+    "The limit of the size of all recordings of sessions",
+    () => limitsOf(configuration.sessionRecording).totalBytes,
+  );
   const noteResult = ({ audit }: Pick<RequestContext, "audit">, result: RecordingResult): void => {
     count(result);
     audit.annotate(names.key("session-recording-result"), result);
   };
 
-  const refuse = (context: RequestContext, error: ApiError): never => {
-    noteResult(context, "Refused");
+  const refuse = (context: RequestContext, error: ApiError, result: RecordingResult = "Refused"): never => {
+    noteResult(context, result);
     throw error;
   };
 
@@ -99,16 +115,20 @@ export async function openSessionRecordings(base: Foundation): Promise<SessionRe
     let why: string;
     try {
       if (directory === undefined) why = "the server has no --session-recording-dir";
-      else return await directory.create(context.audit.auditId, aboutSession(context, place, hostname()));
+      else {
+        const about = aboutSession(context, place, hostname());
+        return await directory.create(context.audit.auditId, about, ownerOf(context, place));
+      }
     } catch (error) {
       if (error instanceof RecordingsFullError) {
-        why = "the recordings have reached --session-recording-max-total-mib";
+        why =
+          "the recordings of this user, or of this project, have reached their share of --session-recording-max-total-mib";
       } else {
         why = `their directory cannot be written (${systemErrorCode(error) ?? "unknown error"})`;
         onError(error, SUBJECT);
       }
     }
-    if (isRequired) refuse(context, unavailableError(why));
+    if (isRequired) refuse(context, unavailableError(why), "Unavailable");
     noteResult(context, "NotRecorded");
     return undefined;
   }
@@ -156,7 +176,7 @@ export async function openSessionRecordings(base: Foundation): Promise<SessionRe
       cluster === "" ? undefined : lookup.cluster(cluster)?.spec?.sessionRecording,
     ]);
 
-  const expiry = directory && repeatedExpiry(base, directory);
+  const tending = directory && repeatedTending(base, directory);
   return {
     directory,
     record(context, place, proxy) {
@@ -181,11 +201,18 @@ export async function openSessionRecordings(base: Foundation): Promise<SessionRe
       noteResult(context, "NotRecorded");
       return proxy();
     },
-    [Symbol.dispose]: () => expiry?.[Symbol.dispose](),
+    [Symbol.dispose]: () => tending?.[Symbol.dispose](),
   };
 }
 
 const SUBJECT = "session recordings";
+
+/** By the caller: whoever may impersonate others has no more room for it. */
+const ownerOf = ({ caller }: RequestContext, { project, cluster }: SessionPlace) => ({
+  project: project === undefined ? `cluster:${cluster}` : `project:${project}`,
+  user: caller.name,
+});
+
 const MAX_COMMAND_LENGTH = 1024;
 
 async function openDirectory({
@@ -213,10 +240,10 @@ const limitsOf = ({ maxTotalMiB, maxAgeDays }: Configuration["sessionRecording"]
   maxAgeMs: maxAgeDays * DAY_MS,
 });
 
-function repeatedExpiry({ runtime: { scheduler }, onError }: Foundation, directory: RecordingsDirectory): Disposable {
+function repeatedTending({ runtime: { scheduler }, onError }: Foundation, directory: RecordingsDirectory): Disposable {
   const report = (error: unknown): void => onError(error, SUBJECT);
-  void directory.expire().catch(report);
-  return repeat({ scheduler, everyMs: EXPIRE_EVERY_MS, work: () => directory.expire(), onError: report });
+  void directory.tend().catch(report);
+  return repeat({ scheduler, everyMs: TEND_EVERY_MS, work: () => directory.tend(), onError: report });
 }
 
 const unavailableError = (why: string): ApiError =>

@@ -10,6 +10,7 @@ import { serveProxy } from "../proxy/testing/serve-proxy.ts";
 import { EXEC, targetOf } from "../proxy/testing/serve-upgrades.ts";
 import { serveUpstream } from "../proxy/testing/serve-upstream.ts";
 import { RecordedStreams } from "./recorded-streams.ts";
+import { RecordingsFullError } from "./recording-file.ts";
 import type { OpenRecording } from "./recordings-directory.ts";
 import { type FinishedRecording, SessionRecorder } from "./session-recorder.ts";
 
@@ -30,12 +31,13 @@ const frame = (channel: number, payload: Buffer | string, first?: number): Buffe
   return Buffer.concat([head(content.length, first), content]);
 };
 
-type Disk = { write?: (text: string) => Promise<void> };
+type Disk = { write?: (text: string) => Promise<void>; reserve?: (bytes: number) => Promise<void> | undefined };
 
 function memoryRecording(disk: Disk): { readonly recording: OpenRecording; readonly texts: string[] } {
   const texts: string[] = [];
   const writer = {
     size: 0,
+    reserve: disk.reserve ?? (() => undefined),
     async write(text: string) {
       await disk.write?.(text);
       texts.push(text);
@@ -46,7 +48,13 @@ function memoryRecording(disk: Disk): { readonly recording: OpenRecording; reado
     close: async () => undefined,
   };
   // The class has private members.
-  const recording = { name: "r", writer, complete: async () => {}, discard: async () => {} } as never as OpenRecording;
+  const recording = {
+    name: "r",
+    writer,
+    end: () => {},
+    complete: async () => {},
+    discard: async () => {},
+  } as never as OpenRecording;
   return { recording, texts };
 }
 
@@ -193,6 +201,37 @@ describe("a recorded session", () => {
       expect(session.faults).toEqual([]);
     },
   );
+
+  it.each([true, false])("shows no byte that has no room, where it must be recorded (must: %s)", async (isRequired) => {
+    let reserved = 0;
+    const disk: Disk = {
+      async reserve(bytes) {
+        if (bytes > 100_000) throw new RecordingsFullError();
+        reserved = Math.max(reserved, bytes);
+      },
+      // All that was settled waits.
+      write: () => new Promise((resolve) => setTimeout(resolve, 300)),
+    };
+    const session = await openSession({ isRequired, disk }, (socket) => {
+      socket.write(frame(1, "before"));
+      for (let sent = 0; sent < 20; sent++) socket.write(frame(1, Buffer.alloc(10_000, "x")));
+      if (!isRequired) socket.end(Buffer.from([0x88, 2, 3, 232]));
+    });
+    await expect.poll(session.finished, { timeout: 5_000 }).toMatchObject({ fault: { reason: "TotalLimit" } });
+    const output = session.events().flatMap(([, code, text]) => (code === "o" ? [text] : []));
+    const shown = session.received
+      .filter((message) => message[0] === 1)
+      .map((message) => message.subarray(1).toString());
+    if (isRequired) {
+      // The rest of a frame that had begun is zeros.
+      expect(output.join("").startsWith(shown.join("").replace(/\0+$/, ""))).toBe(true);
+      expect(session.status().details.causes[0].reason).toBe("TotalLimit");
+    } else {
+      expect(shown.join("").length).toBe(200_006);
+    }
+    expect(output.join("").length).toBeLessThan(reserved);
+    expect(session.events().at(-1)?.slice(1)).toEqual(["m", expect.stringContaining("no more room")]);
+  });
 
   it.each([true, false])(
     "waits for a slow disk, without holding what comes meanwhile (must: %s)",

@@ -1,8 +1,8 @@
 // A recording as a file: a line with the version and a salt, then sealed chunks, each behind its length. The first chunk is what the recording is of, the
-// others are the recording. A file that breaks off is read as far as its last whole chunk.
+// others are the recording. A file that breaks off, or ends in zeros, is read as far as its last whole chunk.
 
 import { createHash, type Hash, hkdfSync } from "node:crypto";
-import { type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import type { Random } from "@postern/apiserver/runtime/clock";
 import { type ChunkSealer, createChunkOpener, createChunkSealer } from "../../foundation/encryption/sealed-chunks.ts";
@@ -21,29 +21,61 @@ export class RecordingError extends Error {
   override readonly name = "RecordingError";
 }
 
-/** Calls must wait for one another. Rejects with what the file system says. */
+/** There is no more room for recordings, or none for those of this owner. */
+export class RecordingsFullError extends Error {
+  override readonly name = "RecordingsFullError";
+}
+
+export type RecordingReservation = {
+  /** Reservations grow by this many bytes. */
+  readonly stepBytes: number;
+  /** Whether the file may have the size that it has now. */
+  readonly isWithinShare: () => Promise<boolean>;
+};
+
+/** Room for the marks at the end of a recording. */
+const END_BYTES = 8 << 10;
+
+/**
+ * Writes must wait for one another. Rejects with what the file system says.
+ *
+ * An open file is as long as what is reserved for it, with a hole behind what was written: every thread and server that measures the directory sees the
+ * reservation, and none is left when they have ended.
+ */
 export class RecordingWriter {
   readonly #handle: FileHandle;
   readonly #sealer: ChunkSealer;
+  readonly #reservation: RecordingReservation;
   readonly #hash: Hash = createHash("sha256");
   #size = 0;
+  #reserved = 0;
+  #reserving: Promise<void> | undefined;
 
-  private constructor(handle: FileHandle, sealer: ChunkSealer) {
+  private constructor(handle: FileHandle, sealer: ChunkSealer, reservation: RecordingReservation) {
     this.#handle = handle;
     this.#sealer = sealer;
+    this.#reservation = reservation;
   }
 
-  /** Makes the file, which must not be there. */
-  static async create(path: string, key: Uint8Array, about: JsonObject, random: Random): Promise<RecordingWriter> {
+  /** Makes the file, which must not be there. Rejects with RecordingsFullError, and leaves no file then. */
+  static async create(
+    path: string,
+    key: Uint8Array,
+    about: JsonObject,
+    { random, reservation }: { readonly random: Random; readonly reservation: RecordingReservation },
+  ): Promise<RecordingWriter> {
     const head = Buffer.from(`${MAGIC}${Buffer.from(random.bytes(SALT_BYTES)).toString("base64url")}\n`, "latin1");
     const handle = await open(path, "wx", OWNER_ONLY);
     try {
-      const writer = new RecordingWriter(handle, createChunkSealer(fileKey(key, head), head));
+      const writer = new RecordingWriter(handle, createChunkSealer(fileKey(key, head), head), reservation);
+      const text = JSON.stringify(about);
+      await writer.reserve(Buffer.byteLength(text));
       await writer.#append(head);
-      await writer.write(JSON.stringify(about));
+      await writer.write(text);
       return writer;
     } catch (error) {
       await handle.close().catch(() => undefined);
+      await rm(path, { force: true }).catch(() => undefined);
       throw error;
     }
   }
@@ -53,6 +85,40 @@ export class RecordingWriter {
     return this.#size;
   }
 
+  /**
+   * Before `bytes` more are written: undefined where there is room for them, otherwise resolves when there is. Rejects with RecordingsFullError; what was
+   * reserved before still is.
+   */
+  reserve(bytes: number): Promise<void> | undefined {
+    const needed = this.#size + bytes + END_BYTES;
+    if (this.#reserving === undefined && needed <= this.#reserved) return undefined;
+    const reserving = (this.#reserving ?? Promise.resolve()).then(() => this.#reserve(needed));
+    const settled = reserving
+      .catch(() => undefined)
+      .then(() => {
+        if (this.#reserving === settled) this.#reserving = undefined;
+      });
+    this.#reserving = settled;
+    return reserving;
+  }
+
+  async #reserve(needed: number): Promise<void> {
+    const { stepBytes, isWithinShare } = this.#reservation;
+    if (needed <= this.#reserved) return;
+    const before = this.#reserved;
+    this.#reserved = Math.ceil(needed / stepBytes) * stepBytes;
+    await this.#handle.truncate(this.#reserved);
+    if (await isWithinShare()) return;
+    this.#reserved = before;
+    await this.#handle.truncate(before);
+    throw new RecordingsFullError();
+  }
+
+  /** The session goes on, although it may show nothing. `at` in milliseconds since the epoch. */
+  async touch(at: number): Promise<void> {
+    await this.#handle.utimes(at / 1000, at / 1000);
+  }
+
   write(text: string): Promise<void> {
     return this.#writeChunk(text, false);
   }
@@ -60,6 +126,7 @@ export class RecordingWriter {
   /** Marks the recording as whole, and resolves with the SHA-256 of the file in lower-case hexadecimal digits. */
   async finish(): Promise<string> {
     await this.#writeChunk("", true);
+    await this.#release();
     await this.#handle.sync();
     await this.close();
     return this.#hash.digest("hex");
@@ -67,12 +134,18 @@ export class RecordingWriter {
 
   /** The SHA-256 of what was written whole, where no more is. */
   async abandon(): Promise<string> {
+    await this.#release().catch(() => undefined);
     await this.close();
     return this.#hash.digest("hex");
   }
 
   async close(): Promise<void> {
     await this.#handle.close();
+  }
+
+  async #release(): Promise<void> {
+    await this.#reserving;
+    await this.#handle.truncate(this.#size);
   }
 
   async #writeChunk(text: string, isLast: boolean): Promise<void> {
@@ -125,7 +198,8 @@ async function* chunksOf(handle: FileHandle, key: Uint8Array): AsyncGenerator<{ 
   const opener = createChunkOpener(fileKey(key, head), head);
   for (;;) {
     const length = (await next(LENGTH_BYTES))?.readUInt32BE();
-    if (length === undefined) return;
+    // The hole of a reservation.
+    if (length === undefined || length === 0) return;
     if (length > MAX_CHUNK_BYTES) throw changed();
     const sealed = await next(length);
     // The server wrote it when it was killed, or is writing it now.

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { RecordingError } from "./recording-file.ts";
-import { openRecordingsDirectory, type RecordingLimits, RecordingsFullError } from "./recordings-directory.ts";
+import { RecordingError, RecordingsFullError } from "./recording-file.ts";
+import { type OpenRecording, openRecordingsDirectory, type RecordingLimits } from "./recordings-directory.ts";
 
 const KEY = Buffer.alloc(32, 7);
 const { clock, random } = systemRuntime;
@@ -20,8 +20,10 @@ async function openDirectory(limits: Partial<RecordingLimits> = {}, key = KEY, a
 
 type Directory = Awaited<ReturnType<typeof openDirectory>>["directory"];
 
-async function record(directory: Directory, auditId: string, texts: readonly string[]) {
-  const recording = await directory.create(auditId, { user: "alice" });
+const OWNER = { project: "project:shop", user: "alice" };
+
+async function record(directory: Directory, auditId: string, texts: readonly string[], owner = OWNER) {
+  const recording = await directory.create(auditId, { user: "alice" }, owner);
   for (const text of texts) await recording.writer.write(text);
   const sha256 = await recording.writer.finish();
   await recording.complete();
@@ -87,12 +89,16 @@ describe("a directory of recordings", () => {
 
   it("reads a file that was cut off anywhere as far as its last whole chunk", async () => {
     const { path, directory } = await openDirectory();
-    const recording = await directory.create("killed", { user: "alice" });
+    const recording = await directory.create("killed", { user: "alice" }, OWNER);
     await recording.writer.write("first\n");
     const whole = recording.writer.size;
     await recording.writer.write("second\n");
     await recording.writer.close();
     const file = join(path, `${recording.name}.cast.part`);
+    // With the hole of its reservation.
+    expect((await stat(file)).size).toBeGreaterThan(recording.writer.size);
+    expect(await textOf(directory, recording.name)).toBe("first\nsecond\n");
+    await truncate(file, recording.writer.size);
     expect(await directory.find(recording.name)).toMatchObject({ isComplete: false });
     expect(await textOf(directory, recording.name)).toBe("first\nsecond\n");
     for (let size = recording.writer.size - 1; size > whole; size--) {
@@ -116,27 +122,131 @@ describe("a directory of recordings", () => {
     await expect(reading()).rejects.toThrow(RecordingError);
   });
 
-  it("takes no further recording when it is full", async () => {
-    const { directory } = await openDirectory({ totalBytes: 10 });
-    // Measured when the first one began.
-    await record(directory, "1", ["x".repeat(100)]);
-    const { directory: again } = await openDirectory({ totalBytes: 10 }, KEY);
-    await record(again, "2", ["y"]);
-    const full = await openDirectory({ totalBytes: 1 << 20 });
-    await record(full.directory, "3", ["z"]);
-    const { directory: late } = await openDirectory({ totalBytes: 10 }, KEY, full.parent);
-    await expect(late.create("4", {})).rejects.toThrow(RecordingsFullError);
+  const TOTAL = 4 << 20;
+  const sizeOf = async (path: string): Promise<number> => {
+    const sizes = await Promise.all((await readdir(path)).map(async (file) => (await stat(join(path, file))).size));
+    return sizes.reduce((sum, size) => sum + Math.max(size, 16 << 10), 0);
+  };
+  /** As much as there is room for. */
+  async function fill(directory: Directory, owner = OWNER) {
+    const opened: OpenRecording[] = [];
+    try {
+      for (;;) opened.push(await directory.create("fill", {}, owner));
+    } catch (error) {
+      expect(error).toBeInstanceOf(RecordingsFullError);
+    }
+    return opened;
+  }
+
+  it("never has more than its limit, with open recordings of several threads that grow at once", async () => {
+    const { parent, path, directory } = await openDirectory({ totalBytes: TOTAL });
+    const threads = [directory, (await openDirectory({ totalBytes: TOTAL }, KEY, parent)).directory];
+    let refused = 0;
+    let largest = 0;
+    await Promise.all(
+      Array.from({ length: 24 }, async (_, index) => {
+        const owner = { project: `project:${index % 3}`, user: `user-${index % 4}` };
+        const recording = await threads[index % 2]?.create("grows", {}, owner);
+        if (recording === undefined) return;
+        const text = "x".repeat(50_000);
+        try {
+          for (;;) {
+            await recording.writer.reserve(text.length);
+            largest = Math.max(largest, await sizeOf(path));
+            await recording.writer.write(text);
+          }
+        } catch (error) {
+          expect(error).toBeInstanceOf(RecordingsFullError);
+          refused++;
+        }
+        await recording.writer.finish();
+        await recording.complete();
+      }),
+    );
+    expect(refused).toBe(24);
+    const used = await sizeOf(path);
+    // Those that begin at once may refuse one another, and then leave room.
+    expect(used).toBeGreaterThan(TOTAL / 2);
+    expect(used).toBeLessThanOrEqual(TOTAL);
+    // A refused reservation is visible until it is withdrawn.
+    expect(largest).toBeLessThanOrEqual(TOTAL + 24 * (80 << 10));
+  });
+
+  it("leaves room for other users of a project, and for other projects, whatever one of them takes", async () => {
+    const { path, directory } = await openDirectory({ totalBytes: TOTAL });
+    const greedy = await fill(directory);
+    const ofUser = await sizeOf(path);
+    const colleague = await fill(directory, { project: OWNER.project, user: "bob" });
+    const ofProject = await sizeOf(path);
+    const other = await fill(directory, { project: "project:other", user: "alice" });
+    const further = await fill(directory, { project: "cluster:c", user: "carol" });
+    // 16/25 and 4/5 of the limit, to a file.
+    expect(ofUser / TOTAL).toBeCloseTo(0.64, 1);
+    expect(ofProject / TOTAL).toBeLessThanOrEqual(0.8);
+    for (const opened of [colleague, other, further]) expect(opened.length).toBeGreaterThan(3);
+    expect(await sizeOf(path)).toBeLessThanOrEqual(TOTAL);
+    expect(greedy.length).toBeGreaterThan(colleague.length);
+    // Room that is given back is there at once.
+    for (const recording of greedy) await recording.discard();
+    await (await directory.create("again", {}, OWNER)).discard();
+  });
+
+  it("leaves no file of a recording that has no room", async () => {
+    const { path, directory } = await openDirectory({ totalBytes: 1 << 20 });
+    await fill(directory);
+    const before = (await readdir(path)).length;
+    await expect(directory.create("more", {}, OWNER)).rejects.toThrow(RecordingsFullError);
+    expect((await readdir(path)).length).toBe(before);
+  });
+
+  it("takes what was reserved as free once the server that had reserved it is long gone", async () => {
+    const { path, directory } = await openDirectory({ totalBytes: TOTAL });
+    const left = await directory.create("left", {}, OWNER);
+    await left.writer.reserve(1 << 20);
+    const other = await openRecordingsDirectory({
+      path,
+      key: KEY,
+      limits: { totalBytes: TOTAL, maxAgeMs: 0 },
+      clock,
+      random,
+    });
+    await other.tend();
+    expect(other.usedBytes).toBeGreaterThan(1 << 20);
+    const file = join(path, `${left.name}.cast.part`);
+    const hoursAgo = new Date(Date.now() - 7_200_000);
+    await utimes(file, hoursAgo, hoursAgo);
+    await other.tend();
+    expect(other.usedBytes).toBeLessThan(100_000);
+    // The server that has it open is still there.
+    await directory.tend();
+    await other.tend();
+    expect(other.usedBytes).toBeGreaterThan(1 << 20);
+    await left.writer.finish();
+    expect((await stat(file)).size).toBe(left.writer.size);
+  });
+
+  it("does not delete the recording of a session that goes on and shows nothing", async () => {
+    const { path, directory } = await openDirectory({ maxAgeMs: 3_600_000 });
+    const idle = await directory.create("idle", {}, OWNER);
+    const file = join(path, `${idle.name}.cast.part`);
+    const hoursAgo = new Date(Date.now() - 7_200_000);
+    await utimes(file, hoursAgo, hoursAgo);
+    await directory.tend();
+    await idle.writer.write("still here\n");
+    await idle.writer.finish();
+    await idle.complete();
+    expect(await textOf(directory, idle.name)).toBe("still here\n");
   });
 
   it("deletes what is older than its limit, and nothing else", async () => {
-    const { path, directory } = await openDirectory({ maxAgeMs: 3_600_000 });
+    const { parent, path, directory } = await openDirectory({ maxAgeMs: 3_600_000 });
     const old = await record(directory, "old", ["x"]);
     const young = await record(directory, "young", ["x"]);
     await writeFile(join(path, "note.txt"), "kept");
     const hoursAgo = new Date(Date.now() - 7_200_000);
     await utimes(join(path, `${old.name}.cast`), hoursAgo, hoursAgo);
     await utimes(join(path, "note.txt"), hoursAgo, hoursAgo);
-    await directory.expire();
+    await (await openDirectory({ maxAgeMs: 3_600_000 }, KEY, parent)).directory.tend();
     expect((await readdir(path)).sort()).toEqual([`${young.name}.cast`, "note.txt"].sort());
   });
 });

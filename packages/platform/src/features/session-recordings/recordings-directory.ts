@@ -1,11 +1,13 @@
 // The directory of recordings: one file for each session, named by its time and audit ID, `.cast`, and `.part` behind it for as long as it is written.
 
+import { createHmac } from "node:crypto";
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import { ensurePrivateDirectory, systemErrorCode } from "../../foundation/pki/private-file.ts";
 import { RecordingError, RecordingWriter, readAbout, readRecording } from "./recording-file.ts";
+import { isWithinShare, type RecordingEntry, type RecordingOwner, RecordingsRoom, userKey } from "./recordings-room.ts";
 
 export type RecordingLimits = {
   /** Of all recordings together, in bytes. */
@@ -28,36 +30,41 @@ export type StoredRecording = {
 export type OpenRecording = {
   readonly name: string;
   readonly writer: RecordingWriter;
+  /** The session is over, and nothing more is written. */
+  end(): void;
   /** Gives the file the name of a complete recording. */
   complete(): Promise<void>;
   /** Deletes the file: there was no session. */
   discard(): Promise<void>;
 };
 
-/** There is no more room for recordings. */
-export class RecordingsFullError extends Error {
-  override readonly name = "RecordingsFullError";
-}
-
 const COMPLETE = ".cast";
 const PARTIAL = ".cast.part";
 const SUFFIX_BYTES = 4;
-/** Such as `20261130T101500Z-<audit ID>-1f00a2b3`. */
-const NAME = /^\d{8}T\d{6}Z-[\w.:-]{1,64}-[0-9a-f]{8}$/;
-/** A directory of many files is not measured for each session. */
-const MEASURED_MS = 10_000;
+/** Such as `20261130T101500Z-<audit ID>-1f00a2b31f00a2b31f00a2b3`: digests of the project and the user, and a random number. */
+const NAME = /^\d{8}T\d{6}Z-[\w.:-]{1,64}-([0-9a-f]{8})([0-9a-f]{8})[0-9a-f]{8}$/;
+const DIGEST_LENGTH = 8;
+const MIN_STEP_BYTES = 16 << 10;
+const MAX_STEP_BYTES = 1 << 20;
+/** Reservations of sessions that show little must leave room for others. */
+const STEPS_OF_TOTAL = 1024;
+
+/** Names, as short as they may be. `project`: or cluster. */
+export type RecordingOwnerNames = { readonly project: string; readonly user: string };
 
 export type RecordingsDirectory = {
   /** Rejects with RecordingsFullError, and with what the file system says. */
-  create(auditId: string, about: JsonObject): Promise<OpenRecording>;
+  create(auditId: string, about: JsonObject, owner: RecordingOwnerNames): Promise<OpenRecording>;
+  /** Of all recordings, as measured last. */
+  readonly usedBytes: number;
   /** The newest first; those that cannot be read are left out. */
   list(): AsyncGenerator<StoredRecording>;
   /** Undefined where there is none of this name. */
   find(name: string): Promise<StoredRecording | undefined>;
   /** The asciicast. Rejects with RecordingError. */
   read(recording: Pick<StoredRecording, "name" | "isComplete">): AsyncGenerator<Uint8Array>;
-  /** Deletes recordings that are older than the limit. */
-  expire(): Promise<void>;
+  /** Measures, and deletes recordings that are older than the limit. More often than once an hour: it shows that the open recordings are not left. */
+  tend(): Promise<void>;
 };
 
 type DirectoryDeps = {
@@ -73,16 +80,16 @@ export async function openRecordingsDirectory(deps: DirectoryDeps): Promise<Reco
   const { path, key, limits, clock, random } = deps;
   await ensurePrivateDirectory(path);
   const pathOf = (name: string, isComplete: boolean): string => join(path, name + (isComplete ? COMPLETE : PARTIAL));
-  let measured = { bytes: 0, at: Number.NEGATIVE_INFINITY };
-
-  /** Of all files, some seconds ago. */
-  const usedBytes = async (): Promise<number> => {
-    if (clock.elapsed() - measured.at >= MEASURED_MS) {
-      const sizes = await Promise.all((await filesIn(path)).map(({ file }) => sizeOf(join(path, file))));
-      measured = { bytes: sizes.reduce((sum, { bytes }) => sum + bytes, 0), at: clock.elapsed() };
-    }
-    return measured.bytes;
-  };
+  const stepBytes = Math.min(Math.max(limits.totalBytes / STEPS_OF_TOTAL, MIN_STEP_BYTES), MAX_STEP_BYTES);
+  const room = new RecordingsRoom({ path, now: clock.now, entryOf });
+  const open = new Set<RecordingWriter>();
+  // By a key, so that no name can be chosen to have the digest of another.
+  const digest = (name: string): string =>
+    createHmac("sha256", key).update(`owner of recordings:${name}`).digest("hex").slice(0, DIGEST_LENGTH);
+  const ownerOf = ({ project, user }: RecordingOwnerNames): RecordingOwner => ({
+    project: digest(project),
+    user: digest(user),
+  });
 
   async function describe({ name, file, isComplete }: FoundFile): Promise<StoredRecording | undefined> {
     try {
@@ -97,17 +104,28 @@ export async function openRecordingsDirectory(deps: DirectoryDeps): Promise<Reco
   }
 
   return {
-    async create(auditId, about) {
-      if ((await usedBytes()) >= limits.totalBytes) throw new RecordingsFullError();
+    get usedBytes() {
+      return room.usedBytes;
+    },
+    async create(auditId, about, names) {
+      const owner = ownerOf(names);
       // Clients choose audit IDs: a second session with the same one must not take the place of the first.
-      const name = `${stampOf(clock.now())}-${auditId}-${Buffer.from(random.bytes(SUFFIX_BYTES)).toString("hex")}`;
+      const suffix = userKey(owner) + Buffer.from(random.bytes(SUFFIX_BYTES)).toString("hex");
+      const name = `${stampOf(clock.now())}-${auditId}-${suffix}`;
       const partial = pathOf(name, false);
-      const writer = await RecordingWriter.create(partial, key, about, random);
+      const reservation = {
+        stepBytes,
+        isWithinShare: async () => isWithinShare(await room.measure(), owner, limits.totalBytes),
+      };
+      const writer = await RecordingWriter.create(partial, key, about, { random, reservation });
+      open.add(writer);
       return {
         name,
         writer,
+        end: () => void open.delete(writer),
         complete: () => rename(partial, pathOf(name, true)),
         async discard() {
+          open.delete(writer);
           await writer.close();
           await rm(partial, { force: true });
         },
@@ -129,12 +147,15 @@ export async function openRecordingsDirectory(deps: DirectoryDeps): Promise<Reco
       return undefined;
     },
     read: ({ name, isComplete }) => readRecording(pathOf(name, isComplete), key),
-    async expire() {
+    async tend() {
+      // Otherwise one that shows nothing for long would be deleted, and the rest of its session with it.
+      for (const writer of open) await writer.touch(clock.now()).catch(() => undefined);
+      await room.measure();
       if (limits.maxAgeMs === 0) return;
       const oldest = clock.now() - limits.maxAgeMs;
       // By the last write: a session may last longer than recordings are kept.
-      for (const { file } of await filesIn(path)) {
-        if ((await sizeOf(join(path, file))).writtenAt < oldest) await rm(join(path, file), { force: true });
+      for (const [file, { writtenAt }] of room.files) {
+        if (writtenAt < oldest) await rm(join(path, file), { force: true });
       }
     },
   };
@@ -142,12 +163,20 @@ export async function openRecordingsDirectory(deps: DirectoryDeps): Promise<Reco
 
 type FoundFile = { readonly name: string; readonly file: string; readonly isComplete: boolean };
 
+const nameOf = (file: string, isComplete: boolean): string => file.slice(0, -(isComplete ? COMPLETE : PARTIAL).length);
+
 async function filesIn(path: string): Promise<FoundFile[]> {
   return (await readdir(path)).flatMap((file) => {
-    const isComplete = file.endsWith(COMPLETE);
-    const name = file.slice(0, -(isComplete ? COMPLETE : PARTIAL).length);
-    return (isComplete || file.endsWith(PARTIAL)) && NAME.test(name) ? [{ name, file, isComplete }] : [];
+    const entry = entryOf(file);
+    return entry === undefined ? [] : [{ name: nameOf(file, entry.isComplete), file, isComplete: entry.isComplete }];
   });
+}
+
+function entryOf(file: string): RecordingEntry | undefined {
+  const isComplete = file.endsWith(COMPLETE);
+  if (!isComplete && !file.endsWith(PARTIAL)) return undefined;
+  const [, project, user] = NAME.exec(nameOf(file, isComplete)) ?? [];
+  return project === undefined || user === undefined ? undefined : { owner: { project, user }, isComplete };
 }
 
 async function sizeOf(path: string): Promise<{ readonly bytes: number; readonly writtenAt: number }> {

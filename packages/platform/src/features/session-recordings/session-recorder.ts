@@ -3,10 +3,11 @@
 import { asError } from "@postern/apimachinery/steps/caught";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type AsciicastCode, type AsciicastHeader, eventLine, headerLine, type TerminalSize } from "./asciicast.ts";
+import { RecordingsFullError } from "./recording-file.ts";
 import type { OpenRecording } from "./recordings-directory.ts";
 
 /** Why a recording is not whole. */
-export type RecordingFaultReason = "SizeLimit" | "WriteFailed" | "DiskTooSlow" | "UnreadableStream";
+export type RecordingFaultReason = "SizeLimit" | "TotalLimit" | "WriteFailed" | "DiskTooSlow" | "UnreadableStream";
 
 export class RecordingFault extends Error {
   override readonly name = "RecordingFault";
@@ -20,9 +21,8 @@ export class RecordingFault extends Error {
 
 /** A crash loses at most the events of this time. */
 const FLUSH_MS = 250;
-/** In characters. */
-const FLUSH_LENGTH = 64 << 10;
-const MAX_WAITING_LENGTH = 1 << 20;
+const FLUSH_BYTES = 64 << 10;
+const MAX_WAITING_BYTES = 1 << 20;
 /** A disk that takes nothing for this long holds a session up no longer. */
 const MAX_WAIT_MS = 10_000;
 
@@ -42,11 +42,16 @@ export type FinishedRecording = {
 export class SessionRecorder {
   readonly #options: RecorderOptions;
   readonly #startedAt: number;
+  /** Not settled: the session has not shown it. */
+  #offered: string[] = [];
+  #offeredBytes = 0;
   #waiting: string[] = [];
-  #waitingLength = 0;
+  #waitingBytes = 0;
   #writing: Promise<void> | undefined;
   #timer: Disposable | undefined;
   #hasHeader = false;
+  /** Whether anything is, or will be, written. */
+  #isTaken = false;
   #fault: RecordingFault | undefined;
 
   constructor(options: RecorderOptions) {
@@ -70,8 +75,12 @@ export class SessionRecorder {
     else this.#begin(size);
   }
 
+  /** Drops what is not settled: the session does not show it where recording is required. */
   fail(fault: RecordingFault): void {
     this.#fault ??= fault;
+    this.#offered = [];
+    this.#offeredBytes = 0;
+    this.#hasHeader = this.#isTaken;
   }
 
   /**
@@ -80,17 +89,49 @@ export class SessionRecorder {
    */
   settle(): Promise<void> | undefined {
     if (this.#fault !== undefined) throw this.#fault;
-    if (this.#options.recording.writer.size + this.#waitingLength > this.#options.maxBytes) {
+    const { recording, maxBytes } = this.#options;
+    const bytes = this.#waitingBytes + this.#offeredBytes;
+    if (recording.writer.size + bytes > maxBytes) {
       this.fail(new RecordingFault("SizeLimit", "the recording has reached its largest size"));
       throw this.#fault;
     }
-    if (this.#waitingLength >= FLUSH_LENGTH) this.#flushSoon();
-    return this.#waitingLength > MAX_WAITING_LENGTH ? this.#untilWritten() : undefined;
+    const reserved = recording.writer.reserve(bytes);
+    return reserved === undefined ? this.#go() : this.#whenReserved(reserved);
+  }
+
+  async #whenReserved(reserved: Promise<void>): Promise<void> {
+    try {
+      await this.#inTime(reserved);
+    } catch (error) {
+      if (!(error instanceof RecordingsFullError)) this.#writeFailed(error);
+      this.fail(new RecordingFault("TotalLimit", "there is no more room for recordings"));
+    }
+    if (this.#fault !== undefined) throw this.#fault;
+    await this.#go();
+  }
+
+  #go(): Promise<void> | undefined {
+    this.#take();
+    if (this.#waitingBytes >= FLUSH_BYTES) this.#flushSoon();
+    return this.#waitingBytes > MAX_WAITING_BYTES ? this.#untilWritten() : undefined;
+  }
+
+  /** Offered lines may be written from here on. */
+  #take(): void {
+    if (this.#offered.length === 0) return;
+    this.#isTaken = true;
+    this.#waiting.push(...this.#offered);
+    this.#waitingBytes += this.#offeredBytes;
+    this.#offered = [];
+    this.#offeredBytes = 0;
+    this.#timer ??= this.#options.runtime.scheduler.schedule(FLUSH_MS, () => {
+      this.#timer = undefined;
+      this.#flushSoon();
+    });
   }
 
   /** Once, when the session has ended. Never rejects. */
   async finish(): Promise<FinishedRecording> {
-    this.#timer?.[Symbol.dispose]();
     const { recording } = this.#options;
     const { writer } = recording;
     try {
@@ -98,6 +139,8 @@ export class SessionRecorder {
       const why =
         this.#fault === undefined ? "" : eventLine(this.#elapsed(), "m", `recording ended: ${this.#fault.message}`);
       this.#append(why);
+      this.#take();
+      this.#timer?.[Symbol.dispose]();
       await this.#flush();
       if (this.#isBroken()) return { sha256: await writer.abandon(), fault: this.#fault };
       const sha256 = await writer.finish();
@@ -106,6 +149,8 @@ export class SessionRecorder {
     } catch (error) {
       this.#writeFailed(error);
       return { sha256: await writer.abandon().catch(() => ""), fault: this.#fault };
+    } finally {
+      recording.end();
     }
   }
 
@@ -125,12 +170,8 @@ export class SessionRecorder {
 
   #append(line: string): void {
     if (line === "") return;
-    this.#waiting.push(line);
-    this.#waitingLength += line.length;
-    this.#timer ??= this.#options.runtime.scheduler.schedule(FLUSH_MS, () => {
-      this.#timer = undefined;
-      this.#flushSoon();
-    });
+    this.#offered.push(line);
+    this.#offeredBytes += Buffer.byteLength(line);
   }
 
   #flushSoon(): void {
@@ -155,7 +196,7 @@ export class SessionRecorder {
     } catch (error) {
       this.#writeFailed(error);
     } finally {
-      this.#waitingLength -= text.length;
+      this.#waitingBytes -= Buffer.byteLength(text);
     }
   }
 
@@ -164,6 +205,12 @@ export class SessionRecorder {
   }
 
   async #untilWritten(): Promise<void> {
+    await this.#inTime(this.#flush());
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+
+  /** Resolves at last when the disk is too slow, with that fault. */
+  async #inTime(work: Promise<void>): Promise<void> {
     const { scheduler } = this.#options.runtime;
     let timer: Disposable | undefined;
     const late = new Promise<void>((resolve) => {
@@ -172,8 +219,10 @@ export class SessionRecorder {
         resolve();
       });
     });
-    await Promise.race([this.#flush(), late]);
-    timer?.[Symbol.dispose]();
-    if (this.#fault !== undefined) throw this.#fault;
+    try {
+      await Promise.race([work, late]);
+    } finally {
+      timer?.[Symbol.dispose]();
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -47,4 +47,32 @@ it.each([
   );
   expect(findings).toMatchObject([{ status, message: expect.stringMatching(message) }]);
   expect(JSON.stringify(findings)).not.toMatch(/the-token|key=1/);
+});
+
+it("looks at the directory of recordings", async () => {
+  await using folder = await temporaryDirectory();
+  const dir = join(folder.path, "recordings");
+  const recordings = async (path = dir, mib = "1") =>
+    (await findingsOf({ "session-recording-dir": path, "session-recording-max-total-mib": mib })).filter(
+      ({ check }) => check === "recordings",
+    );
+  expect(await recordings()).toMatchObject([
+    { status: "skipped", message: expect.stringMatching(/creates it when it starts/) },
+  ]);
+  await mkdir(dir, { mode: 0o700 });
+  expect(await recordings()).toMatchObject([{ status: "ok", message: expect.stringMatching(/MiB are free/) }]);
+  expect(await recordings(dir, "1048576")).toMatchObject([
+    { status: "warning", message: expect.stringMatching(/is smaller than/) },
+  ]);
+  await chmod(dir, 0o750);
+  expect(await recordings()).toMatchObject([
+    { status: "warning", message: expect.stringMatching(/others may enter/) },
+    { status: "ok" },
+  ]);
+  await writeFile(join(folder.path, "file"), "");
+  expect(await recordings(join(folder.path, "file"))).toMatchObject([
+    { status: "error", message: expect.stringMatching(/is no directory/) },
+  ]);
+  // A process without root's rights would say the same of a directory that is not its own.
+  expect(await recordings("/proc/recordings")).toMatchObject([{ check: "recordings" }]);
 });

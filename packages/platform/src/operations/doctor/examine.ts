@@ -7,6 +7,7 @@ import { checkCertificates } from "./check-certificates.ts";
 import { checkContent } from "./check-content.ts";
 import { checkFiles, isDirectory } from "./check-files.ts";
 import { checkOptions } from "./check-options.ts";
+import { checkRecordings } from "./check-recordings.ts";
 import { checkServer, isServerRunning } from "./check-server.ts";
 import { checkStore } from "./check-store.ts";
 import { checkThreads } from "./check-threads.ts";
@@ -24,7 +25,11 @@ export async function examineRunning(
 }
 
 async function examineOutside(configuration: Configuration, now: number): Promise<readonly Finding[]> {
-  const options = [...checkOptions(configuration, ownMachine()), ...(await checkAuditWebhook(configuration))];
+  const options = [
+    ...checkOptions(configuration, ownMachine()),
+    ...(await checkAuditWebhook(configuration)),
+    ...(await checkRecordings(configuration)),
+  ];
   const first = [...options, ...(await checkFiles(configuration))];
   // Everything else would only follow from that.
   if (!(await isDirectory(configuration.dataDir))) return first;
