@@ -15,7 +15,7 @@ const permissions = {
 };
 
 /** The number of steps that a hook of a strategy takes, and the fields that it refuses. */
-async function stepsOf({ strategy }: { readonly strategy: any }, next: object, old?: object) {
+async function stepsOf({ strategy }: { readonly strategy?: any }, next: object, old?: object) {
   let steps = 0;
   const work = {
     run(_client: string, running: Generator<undefined>) {
