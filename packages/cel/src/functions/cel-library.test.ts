@@ -151,6 +151,8 @@ describe("a long text", () => {
     expect(run("text.replace('', '-', 40000)", text).value).toBe(
       `-${[...text].slice(0, 40_000).join("-")}${[...text].slice(40_000).join("")}`,
     );
+    expect(run("text.replace('b', '$&')", text).value).toBe(text.split("b").join("$&"));
+    expect(run("text.replace('b', '', 10000)", text).value).toBe(text.replaceAll("b", "").replace(/"~$/, 'b"~'));
     expect(run("text.lowerAscii()", text).value).toBe(text.replaceAll("A", "a"));
     expect(run("text.upperAscii()", text).value).toBe(text.replaceAll("b", "B"));
     expect(run("strings.quote(text)", text).value).toBe(`"${text.replaceAll('"', '\\"')}"`);

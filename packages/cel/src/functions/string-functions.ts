@@ -141,13 +141,20 @@ function insert(text: string, part: string, limit: number): string {
 /** As often as `limit` says; a negative one is no limit. */
 function replace(text: string, from: string, to: string, limit: bigint): string {
   if (from === "") return insert(text, to, limit < 0n ? Number.POSITIVE_INFINITY : Number(limit));
-  if (limit < 0n) return text.replaceAll(from, () => to);
-  const parts = text.split(from);
-  const changes = Number(limit > parts.length - 1 ? BigInt(parts.length - 1) : limit);
-  return `${parts.slice(0, changes + 1).join(to)}${parts
-    .slice(changes + 1)
-    .map((part) => from + part)
-    .join("")}`;
+  let replaced = "";
+  let pieces: string[] = [];
+  let at = 0;
+  // Not replaceAll, which makes several objects for each place in one call.
+  for (let left = limit; left !== 0n; left--) {
+    const next = text.indexOf(from, at);
+    if (next === -1) break;
+    pieces.push(text.slice(at, next), to);
+    at = next + from.length;
+    if (pieces.length < PIECE) continue;
+    replaced += pieces.join("");
+    pieces = [];
+  }
+  return `${replaced}${pieces.join("")}${text.slice(at)}`;
 }
 
 /** Into `limit` parts at most, of which the last is the rest. */
