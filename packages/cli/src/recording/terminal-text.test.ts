@@ -38,6 +38,21 @@ describe("output of a recording", () => {
     expect(terminalText(false)(`${ESC}[1mbold${ESC}[0m\r\n\x07`)).toBe("bold\n");
   });
 
+  it.each([
+    ["the next sequence", `${ESC}[1m`, `${ESC}[1m`],
+    ["CAN", "\x18", ""],
+    ["SUB", "\x1a", ""],
+  ])("shows what follows a title that %s ends", (_what, end, kept) => {
+    expect(terminalText(true)(`${ESC}]0;title${end}after`)).toBe(`${kept}after`);
+  });
+
+  it("loses a title of any length, and no text after it", () => {
+    const shown = terminalText(true);
+    shown(`${ESC}]0;`);
+    for (let count = 0; count < 100; count++) expect(shown("x".repeat(100_000))).toBe("");
+    expect(shown("\x07after")).toBe("after");
+  });
+
   it("takes a flood of beginnings of sequences", () => {
     const shown = terminalText(true);
     for (let count = 0; count < 50; count++) shown(`${ESC}]`.repeat(30_000));

@@ -5,12 +5,14 @@
 /** Sequences that move the cursor, erase, color and scroll. All others are dropped. */
 const ALLOWED =
   /^\x1b(?:\[[\d;:]*[@A-HJ-MPSTXZ`adefGmrsu]|\[\?(?:1|7|12|25|47|1047|1048|1049)[hl]|[78DEHM=>]|[()][0-2AB])$/;
-/** Text, a line end and the like, or a whole sequence. */
+/** Text, a line end and the like, or a whole sequence. As on a terminal, CAN, SUB and the next sequence end a string, too. */
 const TOKEN =
-  /[^\x00-\x1f\x7f-\x9f]+|[\x07-\x0f]|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][ -~]|\x1b[\]PX^_](?:[^\x07\x1b]|\x1b(?!\\))*(?:\x07|\x1b\\)|\x1b[ #%*+./-]*[0-OQ-WYZ\\`-~]/y;
+  /[^\x00-\x1f\x7f-\x9f]+|[\x07-\x0f]|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[()][ -~]|\x1b[\]PX^_][^\x07\x18\x1a\x1b]*(?:\x07|(?=[\x18\x1a\x1b]))|\x1b[ #%*+./-]*[0-OQ-WYZ\\`-~]/y;
 /** A sequence whose end is in the next piece. */
-const CUT = /\x1b(?:\[[0-?]*[ -/]*|[()]|[\]PX^_](?:[^\x07\x1b]|\x1b(?!\\))*|[ #%*+./-]*)?$/y;
-const MAX_CUT = 64 << 10;
+const CUT = /\x1b(?:\[[0-?]*[ -/]*|[()]|[\]PX^_][^\x07\x18\x1a\x1b]*|[ #%*+./-]*)?$/y;
+const STRING = /^\x1b[\]PX^_]/;
+/** Nothing that a terminal shows is this long. */
+const MAX_CUT = 4 << 10;
 /** Those that no text needs. */
 const WITHOUT_LINES = /[\x07\x08\x0b-\x0f]/g;
 
@@ -27,10 +29,12 @@ export function terminalText(keepsSequences: boolean): (piece: string) => string
     for (let at = 0; at < text.length; ) {
       const token = matchAt(TOKEN, text, at);
       if (token === undefined) {
-        held = matchAt(CUT, text, at) ?? "";
-        // Nothing that a terminal shows is this long.
-        if (held.length > MAX_CUT) held = "";
-        else if (held !== "") break;
+        const cut = matchAt(CUT, text, at);
+        if (cut !== undefined) {
+          // Of a string only its end matters: held as a whole, each piece would read it again.
+          held = STRING.exec(cut)?.[0] ?? (cut.length > MAX_CUT ? "" : cut);
+          break;
+        }
         at++;
         continue;
       }
