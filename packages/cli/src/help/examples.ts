@@ -145,6 +145,15 @@ export const EXAMPLES: { readonly [command: string]: readonly string[] } = {
     "postern audit search --cluster default/demo --refused --requests",
     "postern audit search audit.log --user jane -o json",
   ],
+  "postern recording": ["postern recording list --since 24h"],
+  "postern recording list": [
+    "postern recording list --since 24h",
+    "postern recording list --project shop --user jane -o name",
+  ],
+  "postern recording play": [
+    'NAME=$(postern recording list --pod web-0 -o name | head -1); postern recording play "$NAME"',
+    'postern recording play --format text "$NAME" | less',
+  ],
   "postern doctor": ["postern doctor --data-dir data", "postern doctor --config postern.yaml -o json"],
   "postern version": ["postern version -o json"],
   "postern completion": [
