@@ -1,11 +1,11 @@
 // The amounts that a pod or a claim uses of what quotas limit, by the names that quotas have for them, in billionths.
 // Source: k8s.io/kubernetes/pkg/quota/v1/evaluator/core/{pods,persistent_volume_claims,resource_claims}.go
 
-import type { JsonValue } from "@postern/apimachinery/json/json-value";
+import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseAmount } from "@postern/apimachinery/quantity/quantity";
 import { STORAGE_CLASS } from "../default-classes.ts";
-import type { DeviceRequest, DeviceSubRequest, ResourceClaim } from "../devices/device-objects.ts";
+import { listAt, numberAt, textAt } from "../workloads/json-members.ts";
 import { containerAmounts, podAmounts } from "../workloads/pods/pod-resources.ts";
 import type { Pod } from "../workloads/pods/pods.ts";
 import { quantityText } from "./quantities.ts";
@@ -66,21 +66,24 @@ const DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices";
 /** As many as an allocation may have. */
 const ALL_DEVICES = 32n;
 
-/** The devices of each class: of alternatives, the most that one of them asks for. */
-export function resourceClaimUsage(object: KubeObject): ObjectUsage {
+/** The devices of each class: of alternatives, the most that one of them asks for. Claims of a definition of an earlier release are unchecked. */
+export function resourceClaimUsage({ spec }: KubeObject & { readonly spec?: JsonValue }): ObjectUsage {
   const amounts = new Map<string, bigint>();
-  for (const request of (object as ResourceClaim).spec?.devices?.requests ?? []) {
+  const devices = isJsonObject(spec) ? spec["devices"] : undefined;
+  for (const request of listAt(devices, "requests")) {
     for (const [name, amount] of requestedDevices(request)) amounts.set(name, (amounts.get(name) ?? 0n) + amount);
   }
   return { amounts, scopes: new Map() };
 }
 
-function requestedDevices({ exactly, firstAvailable = [] }: DeviceRequest): ReadonlyMap<string, bigint> {
-  const alternatives: readonly DeviceSubRequest[] = exactly === undefined ? firstAvailable : [exactly];
+function requestedDevices(request: JsonValue): ReadonlyMap<string, bigint> {
+  const exactly = isJsonObject(request) ? request["exactly"] : undefined;
   const most = new Map<string, bigint>();
-  for (const { deviceClassName = "", allocationMode, count = 0 } of alternatives) {
-    const name = `${deviceClassName}${DEVICES_SUFFIX}`;
-    const amount = (allocationMode === "All" ? ALL_DEVICES : BigInt(count)) * ONE;
+  for (const alternative of exactly === undefined ? listAt(request, "firstAvailable") : [exactly]) {
+    const name = `${textAt(alternative, "deviceClassName")}${DEVICES_SUFFIX}`;
+    const count = numberAt(alternative, "count") ?? 0;
+    const isAll = textAt(alternative, "allocationMode") === "All";
+    const amount = (isAll ? ALL_DEVICES : BigInt(Number.isSafeInteger(count) ? count : 0)) * ONE;
     if (amount > (most.get(name) ?? 0n)) most.set(name, amount);
   }
   return most;
