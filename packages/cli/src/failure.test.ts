@@ -1,7 +1,10 @@
+import { generateKeyPairSync } from "node:crypto";
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { ApiError } from "@postern/apimachinery/meta/api-error";
 import { describe, expect, it } from "vitest";
-import { describeFailure } from "./failure.ts";
+import { describeFailure, PlatformFailure } from "./failure.ts";
+import type { FoundConnection } from "./login/platform-choice.ts";
 
 const failureOf = (socket: ReturnType<typeof connect>) =>
   new Promise<Error>((resolve) => {
@@ -53,5 +56,26 @@ describe("a failure of the connection", () => {
 
   it("keeps the message of any other error", () => {
     expect(describeFailure(systemError("EPROTO"))).toBe("unexpected failure: raw EPROTO (set DEBUG=1 to see where)");
+  });
+});
+
+describe("a credential of the environment that is refused", () => {
+  const refused = new ApiError({ code: 401, reason: "Unauthorized", message: "access key not found" });
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const transport = { server: "https://127.0.0.1:8443" };
+
+  it.each([
+    [{ transport }, "check POSTERN_TOKEN"],
+    [{ transport, keyPair: privateKey }, "check POSTERN_TOKEN and POSTERN_DPOP_KEY"],
+    [
+      { transport: { ...transport, clientCertificatePem: "a certificate" } },
+      "check POSTERN_TOKEN and POSTERN_CLIENT_CERTIFICATE",
+    ],
+    [{ transport, workload: {} }, "check POSTERN_TRUST_RULE"],
+  ])("names the variables that it came from (%#)", (connection, remedy) => {
+    const found = { source: "environment", from: "POSTERN_URL and POSTERN_TOKEN", mark: {}, ...connection };
+    expect(describeFailure(new PlatformFailure(refused, found as unknown as FoundConnection))).toBe(
+      `access key not found (401): ${remedy}`,
+    );
   });
 });

@@ -32,12 +32,13 @@ const GIVEN: Remedies = {
   credential: "check the access key",
 };
 
-function remediesOf({ source, from, mark, workload }: FoundConnection): Remedies {
+function remediesOf(connection: FoundConnection): Remedies {
+  const { source, from, mark } = connection;
   if (source === "environment")
     return {
       address: "check POSTERN_URL",
       authority: "set POSTERN_CA to its CA",
-      credential: workload === undefined ? "check POSTERN_TOKEN" : "check POSTERN_TRUST_RULE",
+      credential: `check ${credentialVariables(connection).join(" and ")}`,
     };
   if (mark.login !== undefined) {
     const again = `sign in again with postern login ${mark.login}`;
@@ -48,6 +49,16 @@ function remediesOf({ source, from, mark, workload }: FoundConnection): Remedies
     authority: `get a new kubeconfig (${from})`,
     credential: `check the credential in the kubeconfig (${from})`,
   };
+}
+
+/** The server refuses a key with another proof in the same words as an unknown key. */
+function credentialVariables({ workload, keyPair, transport }: FoundConnection): readonly string[] {
+  if (workload !== undefined) return ["POSTERN_TRUST_RULE"];
+  return [
+    "POSTERN_TOKEN",
+    ...(keyPair === undefined ? [] : ["POSTERN_DPOP_KEY"]),
+    ...(transport.clientCertificatePem === undefined ? [] : ["POSTERN_CLIENT_CERTIFICATE"]),
+  ];
 }
 
 const UNTRUSTED = ({ authority }: Remedies): string =>
