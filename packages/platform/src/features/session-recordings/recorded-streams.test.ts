@@ -108,6 +108,7 @@ async function openSession(
     faults,
     code: () => closeCode,
     finished: () => finished,
+    head: () => JSON.parse(texts.join("").split("\n")[0] ?? ""),
     /** Behind the head. */
     events: (): [number, string, string][] =>
       texts
@@ -140,6 +141,28 @@ describe("a recorded session", () => {
       [2, "657272"],
     ]);
     expect(session.events().map(([, code, text]) => code + text)).toEqual(["o€", "oerr"]);
+  });
+
+  it("keeps the size that is known where a terminal says 0 or no whole number", async () => {
+    const messages = [
+      { Width: 0, Height: 0 },
+      { Width: 1.5, Height: 24 },
+      { Width: 100, Height: 30 },
+      { Width: 0, Height: 30 },
+      { Width: 90, Height: 20 },
+    ].map((size) => Buffer.concat([Buffer.from([4]), Buffer.from(JSON.stringify(size))]));
+    const session = await openSession({ isRequired: true }, (target) => {
+      // Frames of a client have a head of six bytes.
+      let missing = messages.reduce((sum, { length }) => sum + 6 + length, 0);
+      target.on("data", ({ length }: Buffer) => {
+        missing -= length;
+        if (missing === 0) target.end(Buffer.from([0x88, 2, 3, 232]));
+      });
+    });
+    for (const message of messages) session.socket.send(message);
+    await expect.poll(session.finished).toEqual({ sha256: "whole", fault: undefined });
+    expect(session.head()).toMatchObject({ width: 100, height: 30 });
+    expect(session.events().map(([, code, text]) => code + text)).toEqual(["r90x20"]);
   });
 
   it("ends with a cause where its recording must not break off, in the middle of a long frame as well", async () => {

@@ -243,13 +243,15 @@ function frame(opcode: number, payload: Buffer): Buffer {
   return Buffer.concat([head, payload]);
 }
 
-/** As client-go sends it. */
+/** As client-go sends it. A terminal without a window, such as that of a job, is 0 x 0: players refuse it. */
 function sizeOf(text: string): TerminalSize | undefined {
   const document = parsed(text);
   if (!isJsonObject(document)) return undefined;
   const { Width: width, Height: height } = document;
-  return typeof width === "number" && typeof height === "number" ? { width, height } : undefined;
+  return isLength(width) && isLength(height) ? { width, height } : undefined;
 }
+
+const isLength = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0;
 
 /** How the command ended, of the Status that says it. */
 function exitOf(text: string): string {
