@@ -32,7 +32,7 @@ export const createRecordingPlayCommand = (context: CommandContext): Command =>
     .option("--speed <factor>", "how many times as fast as it was", parseFactor, 1)
     .option("--max-idle <seconds>", "longest pause", parseFactor, DEFAULT_MAX_IDLE)
     .action(async (name: string, flags: PlayFlags) => {
-      const { stdout } = context;
+      const { stdout, stderr } = context;
       if (flags.format === "terminal" && stdout.isTTY !== true) {
         throw new UsageError(
           "the output is no terminal: --format text writes what was shown, --format asciicast the recording for asciinema",
@@ -45,7 +45,7 @@ export const createRecordingPlayCommand = (context: CommandContext): Command =>
           accept: "*/*",
         });
         if (flags.format === "asciicast") await writeCast(body, stdout);
-        else await play(body, stdout, flags);
+        else stderr.write(await play(body, stdout, flags));
       });
     });
 
@@ -66,13 +66,15 @@ async function writeCast(body: AsyncIterable<Uint8Array>, stdout: Output): Promi
   }
 }
 
+/** Resolves with the markers, in lines: how the session ended, and whether its recording ended before. */
 async function play(
   body: AsyncIterable<Uint8Array>,
   stdout: Output,
   { format, speed, maxIdle }: PlayFlags,
-): Promise<void> {
+): Promise<string> {
   const isTerminal = format === "terminal";
   const shown = terminalText(isTerminal);
+  let markers = "";
   let isFirst = true;
   let before = 0;
   for await (const line of linesOf(body)) {
@@ -81,12 +83,16 @@ async function play(
     isFirst = false;
     if (!isJsonArray(event)) continue;
     const [at, code, text] = event;
-    if (code !== "o" || typeof at !== "number" || typeof text !== "string") continue;
+    if (typeof at !== "number" || typeof text !== "string") continue;
+    // A container may have written a part of one.
+    if (code === "m") markers += `${terminalText(false)(text).trim()}\n`;
+    if (code !== "o") continue;
     if (isTerminal) await delay((Math.min(at - before, maxIdle) * 1000) / speed);
     before = at;
     await written(stdout, shown(text));
   }
   if (isTerminal) stdout.write(TERMINAL_RESET);
+  return markers;
 }
 
 async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
