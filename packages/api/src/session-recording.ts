@@ -31,6 +31,27 @@ export function strictestRecording(settings: readonly (SessionRecording | undefi
   return { mode, input };
 }
 
+/**
+ * Why a setting records nothing on this server, for warnings to those that set it. Empty where it records, where it is not set, and where it was already
+ * the same in `old`.
+ */
+export function warningsOfRecording(
+  setting: SessionRecording | undefined,
+  old: SessionRecording | undefined,
+  hasDirectory: boolean,
+): readonly string[] {
+  const { mode = "Off", input } = setting ?? {};
+  if (mode === (old?.mode ?? "Off") && input === old?.input) return [];
+  if (mode === "Off") {
+    return input === true
+      ? ["spec.sessionRecording.input: nothing is recorded without spec.sessionRecording.mode BestEffort or Required"]
+      : [];
+  }
+  if (hasDirectory) return [];
+  const effect = mode === "Required" ? "exec and attach are refused" : "nothing is recorded";
+  return [`spec.sessionRecording.mode: this server has no --session-recording-dir: ${effect}`];
+}
+
 /** GET lists the recordings of this server; below it is the recording of a name, as an asciicast. */
 export const RECORDINGS_PATH = "/sessionrecordings";
 

@@ -54,7 +54,8 @@ export function recordingsRoutes({ directory }: Pick<SessionRecordings, "directo
         mayOnlyRead(request);
         const name = info.path.slice(RECORDINGS_PATH.length + 1);
         const found = await opened().find(name);
-        if (found === undefined) throw notFound("this server has no recording of this name");
+        if (found === undefined)
+          throw notFound(`this server has no recording ${JSON.stringify(name.slice(0, MAX_TEXT))}`);
         return streamed(opened().read(found));
       },
     },

@@ -205,11 +205,13 @@ export async function createTenancy(options: TenancyOptions = {}) {
         checkMembership: async () => {},
         budgets: { ofProject: () => ({ used: NOTHING_STORED, limit: NOTHING_STORED }) },
         createNamespace: createProjectNamespace({ runtime }, names, () => resource("Namespace", "")),
+        hasRecordings: true,
       }),
       clusters({
         ...deps,
         keys: controlPlaneKeys,
         join: clusterJoin({ names, lookup }, { joins, targets: createAgentTargets(names, lookup) }, endpoint),
+        hasRecordings: true,
       }),
       virtualClusterInstances({
         ...deps,

@@ -20,7 +20,7 @@ export type ProjectKindsNeeds = {
 };
 
 export function projectKinds(
-  { names, lookup, runtime, installed }: Foundation,
+  { configuration, names, lookup, runtime, installed }: Foundation,
   { directory, authorization, budgets, endpoint }: ProjectKindsNeeds,
 ): { readonly [kind in "projects" | "projectSecrets" | "sharedSecrets" | "namespaces"]: ResourceDefinition } {
   const { authorizer, checkMembership, visibilityOf } = authorization;
@@ -34,6 +34,7 @@ export function projectKinds(
       endpoint,
       budgets: budgets.management,
       createNamespace: createProjectNamespace({ runtime }, names, () => installed("", "Namespace")),
+      hasRecordings: configuration.sessionRecording.dir !== "",
       visibility: visibilityOf("projects"),
     }),
     projectSecrets: projectSecrets(names),

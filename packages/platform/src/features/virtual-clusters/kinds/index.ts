@@ -89,6 +89,7 @@ export function virtualClusterKinds(
       endpoint,
       keys: own.controlPlaneKeys,
       join,
+      hasRecordings: configuration.sessionRecording.dir !== "",
       visibility: visibilityOf("clusters"),
     }),
     virtualClusterInstances: virtualClusterInstances({

@@ -15,6 +15,7 @@ function strategyThatRecords() {
     lookup: { cluster: () => undefined, clusterRole: () => undefined },
     authorizer: { authorize: () => ({ verdict: "allow", reason: "" }) },
     createNamespace: async () => undefined,
+    hasRecordings: true,
     checkMembership: async (project, old) => void checked.push({ project, old }),
   });
   return { strategy, checked };

@@ -4,6 +4,7 @@ import { withFinalizer } from "@postern/api/finalizers";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { Project } from "@postern/api/project";
 import { errorsOfQuotas } from "@postern/api/project-quotas";
+import { warningsOfRecording } from "@postern/api/session-recording";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
@@ -37,6 +38,8 @@ export type ProjectStrategyDeps = NameDeps &
     readonly checkMembership: MembershipCheck;
     /** Makes the namespace of a new project. Returns why the project cannot have it; undefined when it is there. */
     readonly createNamespace: (project: Project, signal: AbortSignal) => Promise<string | undefined>;
+    /** Whether the server has a directory for recordings of sessions. */
+    readonly hasRecordings: boolean;
   };
 
 /** Fields that every writer of a project may change. All other fields of its spec limit the project, also those of later releases. */
@@ -88,6 +91,9 @@ const strategyOf = (deps: ProjectStrategyDeps): Strategy<Project> => ({
     await deps.checkMembership(project, old, context);
     return protectFinalizer(project, old, projectFinalizer(deps.names), context);
   },
+  warningsOnCreate: ({ spec }) => warningsOfRecording(spec?.sessionRecording, undefined, deps.hasRecordings),
+  warningsOnUpdate: ({ spec }, old) =>
+    warningsOfRecording(spec?.sessionRecording, old.spec?.sessionRecording, deps.hasRecordings),
   // Before the response: the client may create objects in that namespace next. The controller creates it if this has failed.
   async afterCreate(project, { signal, warnings }) {
     const fault = await deps.createNamespace(project, signal);

@@ -2,6 +2,7 @@
 
 import { type Cluster, isLocalCluster } from "@postern/api/cluster";
 import type { PlatformNames } from "@postern/api/platform-names";
+import { warningsOfRecording } from "@postern/api/session-recording";
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import { type FieldError, forbiddenError, requiredError } from "@postern/apimachinery/validation/field-error";
@@ -19,6 +20,8 @@ export type ClusterStrategyDeps = {
   readonly directory: Directory;
   readonly authorizer: Authorizer;
   readonly lookup: Pick<ObjectLookup, "secret">;
+  /** Whether the server has a directory for recordings of sessions. */
+  readonly hasRecordings: boolean;
 };
 
 export const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> => ({
@@ -36,8 +39,8 @@ export const clusterStrategy = (deps: ClusterStrategyDeps): Strategy<Cluster> =>
     return await withRecordedSecret(cluster, old, context, deps);
   },
   validate: validateCluster,
-  warningsOnCreate: unusedKubeconfig,
-  warningsOnUpdate: unusedKubeconfig,
+  warningsOnCreate: (cluster) => warningsOf(cluster, undefined, deps),
+  warningsOnUpdate: (cluster, old) => warningsOf(cluster, old, deps),
   validateUpdate: (cluster, old) => [
     ...validateCluster(cluster),
     ...(isLocalCluster(cluster) === isLocalCluster(old)
@@ -137,6 +140,15 @@ function withAnnotation(cluster: Cluster, key: string, value: string | undefined
 const firstStatus = (cluster: Cluster): NonNullable<Cluster["status"]> => ({
   phase: isLocalCluster(cluster) ? "Initialized" : "Pending",
 });
+
+const warningsOf = (
+  cluster: Cluster,
+  old: Cluster | undefined,
+  { hasRecordings }: ClusterStrategyDeps,
+): readonly string[] => [
+  ...unusedKubeconfig(cluster),
+  ...warningsOfRecording(cluster.spec?.sessionRecording, old?.spec?.sessionRecording, hasRecordings),
+];
 
 const unusedKubeconfig = ({ spec }: Cluster): readonly string[] =>
   spec?.networkPeer === true && spec.kubeConfigRef !== undefined
