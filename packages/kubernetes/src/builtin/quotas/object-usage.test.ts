@@ -12,6 +12,7 @@ it.each<readonly [what: string, requests: JsonValue, devices: bigint | undefined
   ["no number", [{ exactly: gpus("many") }, { exactly: gpus(1.5) }, { exactly: 5 }, null], undefined],
   ["no list", 5, undefined],
 ])("counts the devices of a claim with %s", (_, requests, devices) => {
-  const { amounts } = resourceClaimUsage({ metadata: { name: "a" }, spec: { devices: { requests } } });
+  const claim = { apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name: "a" } };
+  const { amounts } = resourceClaimUsage({ ...claim, spec: { devices: { requests } } });
   expect(amounts.get("gpu.deviceclass.resource.k8s.io/devices")).toBe(devices && devices * ONE);
 });
