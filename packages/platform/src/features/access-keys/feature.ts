@@ -193,7 +193,7 @@ function oncePerKey(announce: (key: AccessKeyState) => void, clock: Pick<Clock, 
 
 /** Write into the store when and for what keys were used; they write a last time when they are disposed. */
 export function keyWriters(
-  { names, records, storage, configuration, runtime: { scheduler }, onError }: Foundation,
+  { names, records, storage, configuration, runtime: { clock, scheduler }, onError }: Foundation,
   { index: keys, activity, usage, recordEvent }: AccessKeys,
 ): readonly PeriodicWriter[] {
   const written = { keys, storage, scheduler, onError: (error: unknown) => onError(error, "key-usage") };
@@ -201,6 +201,7 @@ export function keyWriters(
     createLastActivityWriter({
       ...written,
       activity,
+      clock,
       maxTTLSeconds: configuration.accessKeys.maxTTLSeconds,
       records: records("key-activity"),
       onNewNetwork: (key, network) =>

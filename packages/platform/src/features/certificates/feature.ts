@@ -26,12 +26,13 @@ export const openCertificates = (
 
 /** Writes when certificates were used last, once more when it is disposed. */
 export const certificateUseWriter = (
-  { records, storage, runtime: { scheduler }, onError }: Foundation,
+  { records, storage, runtime: { clock, scheduler }, onError }: Foundation,
   { activity, find }: Pick<CertificateLedger, "activity" | "find">,
 ): PeriodicWriter =>
   createLastActivityWriter({
     records: records("certificate-activity"),
     storage,
+    clock,
     scheduler,
     activity,
     keys: { byUid: (serial) => (find(serial) === undefined ? undefined : usedCertificate(serial)) },

@@ -4,7 +4,7 @@
 
 import { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { isConflict, unlessConflict } from "@postern/apiserver/storage/unless-conflict";
 import { effectiveTTL, type KeyTTL } from "../validity/key-ttl.ts";
@@ -19,6 +19,7 @@ type LastActivityWriterDeps = {
   /** The setting accessKeys.maxTTLSeconds. Default: no maximum. */
   readonly maxTTLSeconds?: number;
   readonly activity: LastActivity;
+  readonly clock: Pick<Clock, "now">;
   readonly scheduler: Scheduler;
   /** A key was used from a network that is none of the last ones it was used from. Default: nothing. */
   readonly onNewNetwork?: (key: UsedKey, network: string) => void;
@@ -36,7 +37,7 @@ const PART_OF_TTL = 4;
 const MAX_SHORT = 1_024;
 
 export function createLastActivityWriter(deps: LastActivityWriterDeps): PeriodicWriter {
-  const { activity, scheduler, onError, keys, maxTTLSeconds = 0 } = deps;
+  const { activity, clock, scheduler, onError, keys, maxTTLSeconds = 0 } = deps;
   const periodic = createPeriodicWriter(scheduler, async (uids) => {
     const gone = new Map(activity.takeForgotten().map((key) => [key.uid, key]));
     await inBatches([...gone.keys()], {
@@ -58,8 +59,12 @@ export function createLastActivityWriter(deps: LastActivityWriterDeps): Periodic
   let shortTimer: Disposable | undefined;
   let disposed = false;
   function follow(uid: string): void {
-    const every = secondsBetweenWrites(keys.byUid(uid), maxTTLSeconds);
-    if (every === undefined || secondsLeft.size >= MAX_SHORT || disposed) return;
+    const key = keys.byUid(uid);
+    const every = secondsBetweenWrites(key, maxTTLSeconds);
+    if (key === undefined || every === undefined || secondsLeft.size >= MAX_SHORT || disposed) return;
+    // One that expired leaves its place to others, also where it is not deleted yet.
+    const lastUse = activity.lastUse(key)?.at ?? 0;
+    if (lastUse + (every + 1) * PART_OF_TTL * 1_000 < clock.now()) return;
     secondsLeft.set(uid, every);
     shortTimer ??= scheduler.schedule(FIRST_MS, () => void writeShort());
   }

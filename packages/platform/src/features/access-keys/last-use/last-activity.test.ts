@@ -28,7 +28,7 @@ beforeEach(async () => {
     storage: server.storage,
     keys: server.keys,
     activity: server.activity,
-    scheduler: server.time.scheduler,
+    ...server.time,
     onNewNetwork: ({ name }, network) => announced.push(`${name} ${network}`),
     onError: (error) => errors.push(error),
   });
@@ -129,6 +129,34 @@ describe("createLastActivityWriter", () => {
     expect(await from("198.18.0.2")).toEqual([]);
   });
 
+  it("writes uses of such a key in time where a thousand others have expired", async () => {
+    const names = Array.from({ length: 1_024 }, (_, at) => `expired${at}`);
+    const keys = { byUid: (uid: string) => ({ name: uid, uid, ttl: 8, countsFromActivity: true }) };
+    const { activity, storage, time, activityRecords: records } = server;
+    await using other = createLastActivityWriter({
+      ...time,
+      activity,
+      keys,
+      records,
+      storage,
+      onError: (error) => errors.push(error),
+    });
+    for (const name of names) activity.record(name, time.clock.now());
+    await other.flush();
+    const pass = async (seconds: number, each: () => void = () => undefined) => {
+      for (let second = 0; second < seconds; second++) {
+        each();
+        time.advance(1_000);
+        await other.flush([]);
+        await server.cache.refresh();
+      }
+    };
+    // 64 in a second look whether they have been used.
+    await pass(32);
+    await pass(8, () => activity.record("short", time.clock.now()));
+    expect(time.clock.now() - (activity.written({ name: "short", uid: "short" }) ?? 0)).toBeLessThanOrEqual(4_000);
+  });
+
   it("announces no network that another server knows", async () => {
     await using other = await createAccessKeyServer({ storage: server.storage });
     await server.login(key, { address: "192.0.2.1" });
@@ -140,7 +168,7 @@ describe("createLastActivityWriter", () => {
       storage: other.storage,
       keys: other.keys,
       activity: other.activity,
-      scheduler: other.time.scheduler,
+      ...other.time,
       onNewNetwork: (_key, network) => heard.push(network),
       onError: (error) => errors.push(error),
     });
