@@ -2,6 +2,7 @@
 
 import { Readable } from "node:stream";
 import { GROUP_AUTHENTICATED, GROUP_MASTERS, type UserInfo } from "../authentication/user-info.ts";
+import type { WorkParts } from "../limits/long-work.ts";
 import { nonResourceInfo, type RequestInfo } from "../request/request-info.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { type ApiRequest, requestOf } from "../transport/api-request.ts";
@@ -24,7 +25,8 @@ export function createSystemContext(
     clock,
     signal,
     user = systemUser,
-  }: { readonly clock: Clock; readonly signal: AbortSignal; readonly user?: UserInfo },
+    work,
+  }: { readonly clock: Clock; readonly signal: AbortSignal; readonly user?: UserInfo; readonly work?: WorkParts },
 ): RequestContext {
   return new RequestContext({
     request: systemRequest(signal),
@@ -33,6 +35,7 @@ export function createSystemContext(
     warnings: { texts: [], add: () => {} },
     audit: SILENT_AUDIT,
     receivedAt: clock.now(),
+    work,
   });
 }
 

@@ -4,9 +4,11 @@ import type { UserInfo } from "../authentication/user-info.ts";
 import type { ControllerAudit } from "../chain/controller-audit.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import { createSystemContext } from "../context/system-context.ts";
+import { WorkParts } from "../limits/long-work.ts";
 import { isStored } from "../registry/resource-definition.ts";
 import type { InstalledResource, ResourceRegistry } from "../registry/resource-registry.ts";
 import type { Runtime } from "../runtime/clock.ts";
+import { sharedTurnOf } from "../runtime/shared-turn.ts";
 import type { QueuePort } from "./work-queue.ts";
 
 /** A resource as controllers use it: its objects in memory, and the unfiltered store. */
@@ -61,6 +63,15 @@ export type Controller = Disposable & {
   idle(): Promise<void>;
 };
 
+/** Large objects are written in parts, each within the part of a turn that background work may take. */
+const backgroundWork = (clock: Runtime["clock"]): WorkParts =>
+  new WorkParts({
+    clock,
+    turnOf: () => sharedTurnOf(clock).next(),
+    threads: undefined,
+    onOverBudget: () => undefined,
+  });
+
 /** The context of a call that no client asked for. */
 export const contextOf = (
   { runtime, user }: { readonly runtime: Pick<Runtime, "clock">; readonly user?: UserInfo | undefined },
@@ -77,7 +88,12 @@ export const contextOf = (
       namespace,
       name,
     },
-    { clock: runtime.clock, signal, ...(user === undefined ? {} : { user }) },
+    {
+      clock: runtime.clock,
+      signal,
+      work: backgroundWork(runtime.clock),
+      ...(user === undefined ? {} : { user }),
+    },
   );
 
 /** The options of a write that no client asked for. */
