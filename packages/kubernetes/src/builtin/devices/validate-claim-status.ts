@@ -48,7 +48,7 @@ import {
   requestNamesOf,
 } from "./validate-device-claim.ts";
 
-const MAX_CONSUMERS = 256;
+export const MAX_CONSUMERS = 256;
 
 /** Where a device is: unique among the devices of a claim. */
 export const placeOf = ({ driver = "", pool = "", device = "", shareID = "" }: AllocatedDevice): string =>

@@ -284,6 +284,25 @@ test("large pods count as several", async () => {
   expect([replicas > 0, replicas < 60]).toEqual([true, true]);
 });
 
+test("claims with long expressions count as many", async () => {
+  await using cluster = await openCluster();
+  const group = "/apis/resource.k8s.io/v1/namespaces/default";
+  const expression = `${"true || ".repeat(150)}true`.padEnd(10_240);
+  const selectors = Array.from({ length: 32 }, () => ({ cel: { expression } }));
+  const requests = [{ name: "r", exactly: { deviceClassName: "gpu", selectors } }];
+  await cluster.send("POST", `${group}/resourceclaimtemplates`, {
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceClaimTemplate",
+    metadata: { name: "t" },
+    spec: { spec: { devices: { requests } } },
+  });
+  const resourceClaims = Array.from({ length: 20 }, (_, at) => ({ name: `c${at}`, resourceClaimTemplateName: "t" }));
+  const spec = { ...template("claiming").spec, resourceClaims };
+  await cluster.send("POST", `${CORE}/pods`, { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec });
+  // 500 are done at once, and one of these counts as 1,300.
+  expect((await cluster.send("GET", `${group}/resourceclaims`)).items).toHaveLength(1);
+});
+
 test("the first pods of very many are those that a sort puts first", async () => {
   const clock = standing();
   const pod = (index: number) =>

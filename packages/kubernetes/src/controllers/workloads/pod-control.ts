@@ -23,11 +23,12 @@ export type Made = {
 export const MOST_AT_ONCE = 100;
 /** Pods that are written to the store at the same time. */
 const TOGETHER = 4;
-const MAX_BASE_LENGTH = 58;
+/** Of a name before its generated suffix. */
+export const MAX_BASE_LENGTH = 58;
 /** The server itself is busy. */
 const TEMPORARY: readonly number[] = [429, 503, 504];
 /** Names that are tried where another object has one already. */
-const MOST_ATTEMPTS = 3;
+export const MOST_ATTEMPTS = 3;
 
 /**
  * A suffix as generated names have it, made of `seed`: servers that work on the same state of an owner choose the same names, so that a pod that one of

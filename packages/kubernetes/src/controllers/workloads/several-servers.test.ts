@@ -112,3 +112,23 @@ test("both together count each pod of a Job once", async () => {
   await expect.poll(async () => (await send("GET", `${path}/j`)).status).toMatchObject(NINE);
   await expect.poll(async () => (await pods()).length).toBe(10);
 });
+
+test("both together make one claim for each that a pod asks for by template", async () => {
+  const group = "/apis/resource.k8s.io/v1/namespaces/default";
+  const requests = [{ name: "r", exactly: { deviceClassName: "gpu" } }];
+  await send("POST", `${group}/resourceclaimtemplates`, {
+    apiVersion: "resource.k8s.io/v1",
+    kind: "ResourceClaimTemplate",
+    metadata: { name: "t" },
+    spec: { spec: { devices: { requests } } },
+  });
+  const names = Array.from({ length: 8 }, (_, at) => `c${at}`);
+  const resourceClaims = names.map((name) => ({ name, resourceClaimTemplateName: "t" }));
+  const spec = { ...template.spec, resourceClaims };
+  await send("POST", `${CORE}/pods`, { apiVersion: "v1", kind: "Pod", metadata: { name: "claiming" }, spec });
+  const recorded = async () => (await send("GET", `${CORE}/pods/claiming`)).status.resourceClaimStatuses ?? [];
+  await expect.poll(async () => (await recorded()).length).toBe(8);
+  const claims = (await send("GET", `${group}/resourceclaims`)).items as any[];
+  const nameOf = ({ resourceClaimName }: any) => resourceClaimName;
+  expect(claims.map(({ metadata }) => metadata.name).toSorted()).toEqual((await recorded()).map(nameOf).toSorted());
+});

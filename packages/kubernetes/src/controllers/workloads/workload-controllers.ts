@@ -10,6 +10,7 @@ import { createCronJobController } from "./jobs/cron-job-controller.ts";
 import { createJobController } from "./jobs/job-controller.ts";
 import { followOwnedObjects } from "./owned-objects.ts";
 import { createReplicaSetController, REPLICA_SETS, REPLICATION_CONTROLLERS } from "./replica-set-controller.ts";
+import { createResourceClaimController } from "./resource-claims/resource-claim-controller.ts";
 import { createStatefulSetController } from "./stateful-sets/stateful-set-controller.ts";
 import { createVolumeBinder } from "./volumes/volume-binder.ts";
 import type { WorkloadPort } from "./workload-port.ts";
@@ -73,6 +74,7 @@ function startAll(base: ControllerPort, { resource }: WorkloadControllersDeps): 
     createStatefulSetController(port, revisions),
     createDaemonSetController(port, revisions),
     createVolumeBinder(port),
+    createResourceClaimController(port),
   ];
   return {
     async idle() {
