@@ -130,10 +130,13 @@ function callFor({ manifest }: Found, resource: Resource | undefined): Call {
   return { method: "PATCH", path: `${path}/${name}?${QUERY}`, type: "application/apply-patch+yaml", body: manifest };
 }
 
-const rankOf = ({ manifest: { kind } }: Found): number =>
+const kindRankOf = ({ manifest: { kind } }: Found): number =>
   LAST.includes(kind)
     ? ORDER.length + 1 + LAST.indexOf(kind)
     : (ORDER.indexOf(kind) + ORDER.length + 1) % (ORDER.length + 1);
+
+/** Pages come before the files: a page may have an object of the same name with less in it, and other files need theirs. */
+const rankOf = (each: Found): number => kindRankOf(each) + (EXAMPLES.test(each.where) ? 0.5 : 0);
 
 /** Manifests of one rank are sent concurrently; resolves with their number. */
 async function applyAll(send: Send): Promise<number> {

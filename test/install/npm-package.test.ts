@@ -50,8 +50,8 @@ it("is small, and has what a package needs", async () => {
   const sizes = await Promise.all(
     files.filter((file) => file.isFile()).map(async (file) => (await stat(join(file.parentPath, file.name))).size),
   );
-  // The module of cluster threads is 3.3 MB of it: a thread shares no part of the server's modules, and the types of pods are in both. The documentation is 0.5 MB, and descriptions of types 0.7 MB.
-  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(15e6);
+  // The module of cluster threads is 4.0 MB of it: a thread shares no part of the server's modules. The types of pods and the descriptions of types, 0.7 MB, are in both. The documentation is 0.6 MB.
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(15.5e6);
   const names = await readdir(packaged);
   for (const name of ["README.md", "LICENSE", "CHANGELOG.md", "THIRD-PARTY-LICENSES", "sbom.cdx.json"])
     expect(names).toContain(name);
@@ -93,7 +93,12 @@ describe.each(casesOf(NODES, ([, node]) => node === NODE))("on %s", (_, node) =>
     const reader = await mkdtemp(join(directory.path, "reader-"));
     const args = [command(), "serve", "--secure-port", "0"];
     await using server = await startInstalled(spawn(node, args, { cwd: reader, env: { PATH: process.env["PATH"] } }));
-    expect(server.output().split("\n")[0]).toMatch(/^Postern is ready at https:/);
+    // Where the directory for temporary files is in memory, the server warns of that first.
+    const [first] = server
+      .output()
+      .split("\n")
+      .filter((line) => !line.includes("is in memory (tmpfs)"));
+    expect(first).toMatch(/^Postern is ready at https:/);
     await takeTour({ url: server.url, directory: reader, command: [node, command()] });
     await server.stop();
     expect(server.output()).not.toContain("Warning");
