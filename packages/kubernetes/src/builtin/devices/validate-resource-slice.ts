@@ -207,9 +207,26 @@ function shortened(text: string, max: number): string {
 }
 
 const MAX_VALUE = 64;
-/** Source: https://semver.org/spec/v2.0.0.html */
-const SEMVER =
-  /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$/;
+const CORE = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/;
+const PRERELEASE = /^(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)$/;
+const BUILD = /^[0-9a-zA-Z-]+$/;
+
+/**
+ * One expression for all of it would exhaust its stack on a text of very many parts.
+ * Source: https://semver.org/spec/v2.0.0.html
+ */
+function isSemver(text: string): boolean {
+  const [version, build] = cutAt(text, "+");
+  const [core, prerelease] = cutAt(version, "-");
+  const holds = (parts: string | undefined, pattern: RegExp): boolean =>
+    parts === undefined || parts.split(".").every((part) => pattern.test(part));
+  return CORE.test(core) && holds(prerelease, PRERELEASE) && holds(build, BUILD);
+}
+
+function cutAt(text: string, separator: string): readonly [string, string | undefined] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+}
 
 function attributeFaults(path: string, attribute: DeviceAttribute): Faults {
   const { string: text, version } = attribute;
@@ -218,7 +235,7 @@ function attributeFaults(path: string, attribute: DeviceAttribute): Faults {
     byteLength(value) > MAX_VALUE ? [tooLongError(`${path}.${member}`, MAX_VALUE)] : [];
   return [
     ...long("string", text),
-    ...(version === undefined || SEMVER.test(version)
+    ...(version === undefined || isSemver(version)
       ? []
       : [invalidError(`${path}.version`, version, "must be a string compatible with semver.org spec 2.0.0")]),
     ...long("version", version),

@@ -8,6 +8,7 @@ import { bindingConditionFaults } from "./device-names.ts";
 import { resourceClaimTemplates } from "./resource-claim-templates.ts";
 import { resourceClaims } from "./resource-claims.ts";
 import { claimStatusFaults } from "./validate-claim-status.ts";
+import { resourceSliceFaults } from "./validate-resource-slice.ts";
 
 const permissions = {
   authorizer: { authorize: () => ({ verdict: "allow" as const, reason: "" }) },
@@ -159,4 +160,21 @@ test("a request may have more faults than a call takes arguments", async () => {
   const exactly = { deviceClassName: "class", allocationMode: "All", tolerations };
   const claim = { metadata: { name: "c" }, spec: { devices: { requests: [{ name: "r", exactly }] } } };
   expect((await stepsOf(resourceClaims(permissions), claim)).fields).toHaveLength(150_000);
+});
+
+/** Source: https://semver.org/spec/v2.0.0.html#is-there-a-suggested-regular-expression-regex-to-check-a-semver-string */
+test.each([
+  [true, ["0.0.4", "1.0.0-0A.is.legal", "1.2.3----RC-SNAPSHOT.12.9.1--.12+788", "1.0.0+0.build.1-rc.10000aaa-kk-0.1"]],
+  [
+    false,
+    ["1", "1.2.3-0123", "1.2.3-", "1.2.3+", "1.1.2+.123", "+invalid", "1.0.0-a..b", "01.1.1", "1.2.3+a+b", "1.2.3\n"],
+  ],
+  [false, [`1.0.0-${"a.".repeat(1_000_000)}`, `1.0.0+${"a.".repeat(1_000_000)}`]],
+])("versions of attributes that are taken: %s", (isTaken, versions) => {
+  for (const version of versions) {
+    const pool = { name: "p", generation: 1, resourceSliceCount: 1 };
+    const devices = [{ name: "d", attributes: { a: { version } } }];
+    const faults = resourceSliceFaults({ driver: "d.example.com", pool, nodeName: "n", devices });
+    expect(faults.every(({ type }) => type !== "FieldValueInvalid")).toBe(isTaken);
+  }
 });
