@@ -75,6 +75,25 @@ test("a member is added to a project, is shown at once, and removed after the co
   expect((await served.platform.send({ path: "projects/shop" })).body.spec.members ?? []).toEqual([]);
 });
 
+test("a project and a host cluster say that sessions in their pods are recorded", async () => {
+  const record = async (path: string, mode: string) => {
+    const spec = { sessionRecording: { mode } };
+    expect((await served.platform.send({ method: "PATCH", path, body: { spec } })).status).toBe(200);
+  };
+  await go("Projects");
+  await page.getByRole("link", { name: "The shop" }).click();
+  const facts = page.locator(".description-list");
+  await facts.getByText("p-shop").waitFor();
+  expect(await facts.getByText("Sessions in pods").count()).toBe(0);
+  await record("projects/shop", "Required");
+  await facts.getByText("recorded, or refused").waitFor();
+  await record("projects/shop", "Off");
+  await facts.getByText("Sessions in pods").waitFor({ state: "detached" });
+  await record("clusters/embedded", "BestEffort");
+  await page.goto(`${served.platform.server.url}/host-clusters/embedded`);
+  await facts.getByText("recorded where possible").waitFor();
+});
+
 test("a user is locked and unlocked, and their keys follow", async () => {
   await go("Users");
   await page.getByRole("link", { name: "Jane" }).click();

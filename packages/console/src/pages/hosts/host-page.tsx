@@ -12,6 +12,7 @@ import { Notice } from "../../components/notice.tsx";
 import { HeadWithActions } from "../../components/object-actions.tsx";
 import { objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
+import { recordingMode } from "../../components/recording-mode.ts";
 import { Time } from "../../components/time.tsx";
 import { projectOf } from "../../settings.ts";
 import { sentence, t } from "../../texts/text.tsx";
@@ -62,6 +63,7 @@ function HostView({ cluster }: { readonly cluster: Cluster }) {
           [t("field.owner"), ownerName(spec.owner) || "–"],
           secretName !== "" && [t("host.secret"), <code key="secret">{`${secretNamespace}/${secretName}`}</code>],
           [t("host.fact.new"), t(isClosedCluster(cluster) ? "host.closed" : "host.open")],
+          recordingMode(spec.sessionRecording),
           [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
         ]}
       />

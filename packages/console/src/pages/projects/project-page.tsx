@@ -30,6 +30,7 @@ import { Notice } from "../../components/notice.tsx";
 import { HeadWithActions } from "../../components/object-actions.tsx";
 import { objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
+import { recordingMode } from "../../components/recording-mode.ts";
 import { Time } from "../../components/time.tsx";
 import { WhyNot } from "../../components/why-not.tsx";
 import { namespaceOf } from "../../settings.ts";
@@ -76,6 +77,7 @@ function ProjectView({ project }: { readonly project: Project }) {
             t("project.fact.clusters"),
             spec.allowedClusters?.map(({ name: host = "" }) => hostName(host)).join(", ") || t("project.builtInOnly"),
           ],
+          recordingMode(spec.sessionRecording),
           [t("field.created"), <Time key="at" at={metadata.creationTimestamp} otherwise="" />],
         ]}
       />
