@@ -170,21 +170,30 @@ describe.each(old)("kubectl 1.$minor ($tag), which speaks SPDY", ({ program }) =
 
 describe("recordings", () => {
   /** A session of the administrator, as a browser opens it. */
-  async function open(command: readonly string[], protocol = "v5.channel.k8s.io", more: object = {}) {
+  async function open(
+    command: readonly string[],
+    protocol = "v5.channel.k8s.io",
+    { subresource = "exec", ...more }: { readonly subresource?: string; readonly [option: string]: unknown } = {},
+  ) {
     const query = new URLSearchParams({ stdout: "true", stdin: "true" });
     for (const word of command) query.append("command", word);
-    const socket = new WebSocket(`${proxied.server.url.replace("https", "wss")}${POD_PATH}/exec?${query}`, [protocol], {
-      agent: new Agent({ rejectUnauthorized: false }),
-      headers: { authorization: `Bearer ${proxied.admin}` },
-      ...more,
-    });
+    const socket = new WebSocket(
+      `${proxied.server.url.replace("https", "wss")}${POD_PATH}/${subresource}?${query}`,
+      [protocol],
+      {
+        agent: new Agent({ rejectUnauthorized: false }),
+        headers: { authorization: `Bearer ${proxied.admin}` },
+        ...more,
+      },
+    );
     const received: Buffer[] = [];
     socket.on("message", (data: Buffer) => received.push(data)).on("error", () => undefined);
+    const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
     const [event] = await Promise.race([
       once(socket, "open").then(() => ["open"]),
       once(socket, "unexpected-response").then(([, response]) => [response.statusCode]),
     ]);
-    return { socket, received, event };
+    return { socket, received, event, closed };
   }
 
   it("have sizes of the terminal, and the input where it is asked for", async () => {
@@ -214,8 +223,8 @@ describe("recordings", () => {
 
   it("are in the audit event of the session, with the hash of the file", async () => {
     await setRecording({ mode: "Required" });
-    const { socket } = await open(["echo", "one"]);
-    await once(socket, "close");
+    const { closed } = await open(["echo", "one"]);
+    await closed;
     await expect.poll(async () => (await items())[0].command, WAIT).toEqual(["echo", "one"]);
     const find = async () => {
       const [{ auditID, complete }] = await items();
@@ -248,9 +257,24 @@ describe("recordings", () => {
     const node = POD_PATH.replace(/namespaces.*/, "nodes/one/proxy/run/default/web/main?cmd=id");
     const answer = await proxied.http(node, { key: proxied.admin, method: "POST", body: {} });
     expect([answer.status, answer.body.details.causes[0].reason]).toEqual([403, "RecordingRequired"]);
+    // Before Kubernetes 1.14.
+    const old = POD_PATH.replace(/namespaces.*/, "proxy/nodes/one/run/default/web/main?cmd=id");
+    expect((await proxied.http(old, { key: proxied.admin, method: "POST", body: {} })).status).toBe(403);
     await setRecording({ mode: "BestEffort" });
     expect((await proxied.http(node, { key: proxied.admin, method: "POST", body: {} })).status).toBe(404);
   });
+
+  it.each(["EXEC", "exec/", "exec/more", "%65xec", "exec;a", "attached"])(
+    "are made of whatever a cluster might take for a session: %s",
+    async (subresource) => {
+      await setRecording({ mode: "Required" });
+      const before = (await items()).length;
+      const { socket, event } = await open(["echo", "one"], "v5.channel.k8s.io", { subresource });
+      expect(event).toBe("open");
+      socket.terminate();
+      await expect.poll(async () => (await items()).filter(({ complete }) => complete).length, WAIT).toBe(before + 1);
+    },
+  );
 
   it("leave nothing of a session that the cluster refuses", async () => {
     await setRecording({ mode: "Required" });

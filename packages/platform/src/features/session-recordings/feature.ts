@@ -46,7 +46,10 @@ const TEND_EVERY_MS = 60_000;
 const DAY_MS = 86_400_000;
 const MIB = 1 << 20;
 
-const SESSIONS: ReadonlySet<string> = new Set(["exec", "attach"]);
+/** Connections to a pod that are no session in it. Any other is taken for one: a cluster may read `EXEC` as it reads `exec`. */
+const NO_SESSIONS: ReadonlySet<string> = new Set(["", "log", "portforward", "proxy"]);
+/** Releases before 1.14 have a second path to kubelets. */
+const OLD_PROXY = /^\/api\/[^/]+\/proxy\//;
 const READS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 /** Rejects with ConfigurationError where the directory cannot be made. */
@@ -157,6 +160,7 @@ export async function openSessionRecordings(base: Foundation): Promise<SessionRe
         ...(command === "" ? {} : { command: command.slice(0, MAX_COMMAND_LENGTH) }),
       },
       maxBytes: configuration.sessionRecording.maxMiB * MIB,
+      isRequired,
       runtime,
     });
     const onEnd = async (): Promise<void> => {
@@ -181,8 +185,8 @@ export async function openSessionRecordings(base: Foundation): Promise<SessionRe
     directory,
     record(context, place, proxy) {
       const { info, request } = context;
-      const isKubelet = info.resource === "nodes" && info.subresource === "proxy";
-      if (!isKubelet && !(info.resource === "pods" && SESSIONS.has(info.subresource))) return proxy();
+      const isKubelet = (info.resource === "nodes" && info.subresource === "proxy") || OLD_PROXY.test(info.path);
+      if (!isKubelet && (info.resource !== "pods" || NO_SESSIONS.has(info.subresource))) return proxy();
       const { mode, input } = modeAt(place);
       if (mode === "Off") return proxy();
       const isRequired = mode === "Required";

@@ -84,6 +84,7 @@ async function openSession(
       recording,
       header: { timestamp: 0, title: "t" },
       maxBytes,
+      isRequired,
       runtime: systemRuntime,
     });
     const onEnd = async (): Promise<void> => {
@@ -209,13 +210,15 @@ describe("a recorded session", () => {
         target = socket;
         socket.write(frame(1, "first"));
       });
-      await expect.poll(() => session.received.length).toBe(1);
+      if (!isRequired) await expect.poll(() => session.received.length).toBe(1);
       // The write fails a quarter of a second later.
       const sending = setInterval(() => target?.writable && target.write(frame(1, "more")), 50);
       onTestFinished(() => clearInterval(sending));
       if (isRequired) {
         await expect.poll(session.finished, { timeout: 5_000 }).toMatchObject({ sha256: "broken" });
         expect(session.status().details.causes[0].reason).toBe("WriteFailed");
+        // Nothing was shown that is not in the file.
+        expect(session.received.filter((message) => message[0] === 1)).toEqual([]);
       } else {
         await expect.poll(() => session.received.length, { timeout: 5_000 }).toBeGreaterThan(20);
         session.socket.terminate();
@@ -227,13 +230,16 @@ describe("a recorded session", () => {
 
   it.each([true, false])("shows no byte that has no room, where it must be recorded (must: %s)", async (isRequired) => {
     let reserved = 0;
+    let written = 0;
     const disk: Disk = {
       async reserve(bytes) {
-        if (bytes > 100_000) throw new RecordingsFullError();
-        reserved = Math.max(reserved, bytes);
+        if (written + bytes > 100_000) throw new RecordingsFullError();
+        reserved = written + bytes;
       },
-      // All that was settled waits.
-      write: () => new Promise((resolve) => setTimeout(resolve, 300)),
+      async write(text) {
+        await new Promise((resolve) => setTimeout(resolve, isRequired ? 5 : 300));
+        written += text.length;
+      },
     };
     const session = await openSession({ isRequired, disk }, (socket) => {
       socket.write(frame(1, "before"));
@@ -266,7 +272,7 @@ describe("a recorded session", () => {
           await new Promise((resolve) => setTimeout(resolve, 20));
         },
       };
-      const total = 8 << 20;
+      const total = isRequired ? 2 << 20 : 8 << 20;
       const session = await openSession({ isRequired, disk, maxBytes: 1 << 30 }, (socket) => {
         for (let sent = 0; sent < total; sent += 32 << 10) socket.write(frame(1, Buffer.alloc(32 << 10, "x")));
         socket.end(Buffer.from([0x88, 2, 3, 232]));

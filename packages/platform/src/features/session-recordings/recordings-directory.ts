@@ -41,8 +41,8 @@ export type OpenRecording = {
 const COMPLETE = ".cast";
 const PARTIAL = ".cast.part";
 const SUFFIX_BYTES = 4;
-/** Such as `20261130T101500Z-<audit ID>-1f00a2b31f00a2b31f00a2b3`: digests of the project and the user, and a random number. */
-const NAME = /^\d{8}T\d{6}Z-[\w.:-]{1,64}-([0-9a-f]{8})([0-9a-f]{8})[0-9a-f]{8}$/;
+/** Such as `20261130T101500123Z-<audit ID>-1f00a2b31f00a2b31f00a2b3`: digests of the project and the user, and a random number. */
+const NAME = /^\d{8}T\d{9}Z-[\w.:-]{1,64}-([0-9a-f]{8})([0-9a-f]{8})[0-9a-f]{8}$/;
 const DIGEST_LENGTH = 8;
 const MIN_STEP_BYTES = 16 << 10;
 const MAX_STEP_BYTES = 1 << 20;
@@ -190,4 +190,4 @@ async function sizeOf(path: string): Promise<{ readonly bytes: number; readonly 
 }
 
 /** In UTC, so that names are in the order of time. */
-const stampOf = (at: number): string => `${new Date(at).toISOString().slice(0, 19).replaceAll(/[-:]/g, "")}Z`;
+const stampOf = (at: number): string => new Date(at).toISOString().replaceAll(/[-:.]/g, "");

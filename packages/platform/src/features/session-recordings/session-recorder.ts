@@ -19,7 +19,7 @@ export class RecordingFault extends Error {
   }
 }
 
-/** A crash loses at most the events of this time. */
+/** A crash loses at most the events of this time, where they need not be written first. */
 const FLUSH_MS = 250;
 const FLUSH_BYTES = 64 << 10;
 const MAX_WAITING_BYTES = 1 << 20;
@@ -30,6 +30,8 @@ export type RecorderOptions = {
   readonly recording: OpenRecording;
   readonly header: AsciicastHeader;
   readonly maxBytes: number;
+  /** Whether a piece of the session must be in the file before it is shown. */
+  readonly isRequired: boolean;
   readonly runtime: Pick<Runtime, "clock" | "scheduler">;
 };
 
@@ -84,7 +86,7 @@ export class SessionRecorder {
   }
 
   /**
-   * After each piece of the session: undefined where more may follow at once, otherwise resolves when the disk has taken enough. Throws and rejects with
+   * After each piece of the session, before it is shown: undefined where that may be at once, otherwise resolves when the disk has taken enough. Throws and rejects with
    * the RecordingFault with which the recording ends.
    */
   settle(): Promise<void> | undefined {
@@ -113,7 +115,8 @@ export class SessionRecorder {
   #go(): Promise<void> | undefined {
     this.#take();
     if (this.#waitingBytes >= FLUSH_BYTES) this.#flushSoon();
-    return this.#waitingBytes > MAX_WAITING_BYTES ? this.#untilWritten() : undefined;
+    const most = this.#options.isRequired ? 0 : MAX_WAITING_BYTES;
+    return this.#waitingBytes > most ? this.#untilWritten() : undefined;
   }
 
   /** Offered lines may be written from here on. */
