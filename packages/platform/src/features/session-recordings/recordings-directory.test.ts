@@ -124,9 +124,11 @@ describe("a directory of recordings", () => {
   });
 
   const TOTAL = 4 << 20;
+  /** Without files that are renamed or removed meanwhile. */
   const sizeOf = async (path: string): Promise<number> => {
-    const sizes = await Promise.all((await readdir(path)).map(async (file) => (await stat(join(path, file))).size));
-    return sizes.reduce((sum, size) => sum + Math.max(size, 16 << 10), 0);
+    const found = await Promise.allSettled((await readdir(path)).map((file) => stat(join(path, file))));
+    const sizes = found.map((each) => (each.status === "fulfilled" ? Math.max(each.value.size, 16 << 10) : 0));
+    return sizes.reduce((sum, size) => sum + size, 0);
   };
   /** As much as there is room for. */
   async function fill(directory: Directory, owner = OWNER) {
