@@ -211,7 +211,7 @@ export async function openSessionRecordings(base: Foundation): Promise<SessionRe
 
 const SUBJECT = "session recordings";
 
-/** By the caller: whoever may impersonate others has no more room for it. */
+/** The share is that of the caller: the right to impersonate others gives no more room. */
 const ownerOf = ({ caller }: RequestContext, { project, cluster }: SessionPlace) => ({
   project: project === undefined ? `cluster:${cluster}` : `project:${project}`,
   user: caller.name,

@@ -47,7 +47,7 @@ export function aboutSession(context: RequestContext, place: SessionPlace, serve
   };
 }
 
-/** Of what this server, or an earlier release, has written. */
+/** The item of a file that this server, or an earlier release, has written: members may be missing. */
 export function itemOf({ name, bytes, writtenAt, isComplete, about }: StoredRecording): SessionRecordingItem {
   const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
   const { startTime, command } = about;

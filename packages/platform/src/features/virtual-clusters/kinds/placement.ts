@@ -48,7 +48,7 @@ export function validatePlacement(
 }
 
 /**
- * What `judge` finds in other objects. Another server or thread may have changed one of them a moment ago, so that it judges again once memory
+ * The verdict of `judge` on other objects. Another server or thread may have changed one of them a moment ago, so that it judges again once memory
  * shows what the store has.
  */
 export async function currentFaults(
