@@ -19,38 +19,11 @@ type Works = {
     readonly work: SchemaWork;
     readonly result: readonly FieldError[] | { readonly tooLongAt: string };
   };
-  readonly evaluateExpression: { readonly work: ExpressionWork; readonly result: ExpressionResult };
   readonly checkRules: {
     readonly work: SchemaWork;
     readonly result: { readonly errors: readonly FieldError[]; readonly warnings: readonly string[] };
   };
 };
-
-/** An expression of a policy or a webhook, with all that it may name. */
-export type ExpressionWork = {
-  readonly text: string;
-  /** The JSON of the values of names. */
-  readonly values: { readonly [name: string]: string };
-  /** Undefined where the expression has no `variables`. */
-  readonly variables: readonly { readonly name: string; readonly text: string }[] | undefined;
-  /** The answers of `authorizer`. */
-  readonly resource: Readonly<Record<"group" | "resource" | "subresource" | "namespace" | "name", string>>;
-  /** The answers so far to its questions: the JSON of questions and answers. */
-  readonly answers: readonly (readonly [question: string, answer: string])[];
-  /** The most that it may cost. */
-  readonly most: number;
-};
-export type ExpressionResult = { readonly spent: number } & (
-  | { readonly type: "value"; readonly value: string | boolean | null }
-  /** A list or an object, as JSON. */
-  | { readonly type: "json"; readonly json: string }
-  /** None of them. */
-  | { readonly type: "other" }
-  | { readonly type: "fault"; readonly message: string }
-  | { readonly type: "limit"; readonly message: string }
-  /** To be answered before it is evaluated again. */
-  | { readonly type: "question"; readonly question: string }
-);
 
 type SchemaWork = { readonly schema: StructuralSchema; readonly object: string; readonly old: string | undefined };
 /** As the thread is sent it: a schema is sent once, and kept under its number; those before number 0 are forgotten. */
@@ -69,8 +42,7 @@ export type ReadYaml = { readonly json: string; readonly duplicates: readonly st
 export type ToThread =
   | { readonly type: "decodeYaml"; readonly work: WorkOf<"decodeYaml"> }
   | { readonly type: "encodeYaml"; readonly work: WorkOf<"encodeYaml"> }
-  | { readonly type: "checkSchema" | "checkRules"; readonly work: NumberedSchemaWork }
-  | { readonly type: "evaluateExpression"; readonly work: WorkOf<"evaluateExpression"> };
+  | { readonly type: "checkSchema" | "checkRules"; readonly work: NumberedSchemaWork };
 export type FromThread = { readonly result: ResultOf<WorkType> } | { readonly failure: string };
 
 /** Tenant, and client of it. */
@@ -270,7 +242,6 @@ const WORK_NAMES: { readonly [type in WorkType]: string } = {
   encodeYaml: "writing the YAML",
   checkSchema: "checking the object against its schema",
   checkRules: "evaluating x-kubernetes-validations",
-  evaluateExpression: "evaluating an expression of a policy or webhook",
 };
 
 const tookTooLong = (type: WorkType): ApiError =>

@@ -15,16 +15,17 @@ import { type CelMessages, type CelVariables, checkCel } from "@postern/cel/chec
 import { constantFault } from "@postern/cel/constant-fault";
 import { CEL_NAMES } from "@postern/cel/functions/cel-library";
 import { parseCel } from "@postern/cel/parse-cel";
-import type { NamedExpression, SourcedExpression } from "./evaluate-expression.ts";
+import type { CompiledExpression, NamedExpression } from "./evaluate-expression.ts";
 import { NAMESPACE_TYPE, REQUEST_TYPE } from "./expression-types.ts";
 import type { Policy } from "./validating-admission-policy.ts";
 
 export type CompiledPolicy = {
   readonly matchConditions: readonly NamedExpression[];
   readonly variables: readonly NamedExpression[];
-  readonly validations: readonly (SourcedExpression & {
+  readonly validations: readonly (CompiledExpression & {
+    readonly text: string;
     readonly message: string;
-    readonly messageExpression: SourcedExpression | undefined;
+    readonly messageExpression: CompiledExpression | undefined;
     readonly reason: string;
   })[];
   readonly auditAnnotations: readonly NamedExpression[];
@@ -149,8 +150,8 @@ export function* compilePolicy(
   const compileAt = (text: string, path: string, wanted: Wanted, place: Place = "policy") =>
     compileExpression(text, path, { wanted, place, known, hasParams }, faults);
 
-  const named = (name: string, text: string, expression: CelExpression | undefined): readonly NamedExpression[] =>
-    expression === undefined ? [] : [{ name, text, expression }];
+  const named = (name: string, expression: CelExpression | undefined): readonly NamedExpression[] =>
+    expression === undefined ? [] : [{ name, expression }];
   const compiled: Mutable<CompiledPolicy> = {
     variables: [],
     matchConditions: [],
@@ -166,13 +167,13 @@ export function* compilePolicy(
       { wanted: [], place: "policy", known, hasParams, keepsSpace: true },
       faults,
     );
-    compiled.variables.push(...named(name, expression, typed?.expression));
+    compiled.variables.push(...named(name, typed?.expression));
     fields.set(name, { property: name, type: typed?.type ?? DYN });
   }
   for (const [index, { name, expression }] of (spec?.matchConditions ?? []).entries()) {
     yield;
     const path = `${indexPath("spec.matchConditions", index)}.expression`;
-    compiled.matchConditions.push(...named(name, expression, compileAt(expression, path, ["bool"], "matchCondition")));
+    compiled.matchConditions.push(...named(name, compileAt(expression, path, ["bool"], "matchCondition")));
   }
   for (const [index, validation] of (spec?.validations ?? []).entries()) {
     yield;
@@ -181,16 +182,14 @@ export function* compilePolicy(
     const expression = compileAt(validation.expression, `${path}.expression`, ["bool"]);
     const compiledMessage =
       messageText === "" ? undefined : compileAt(messageText, `${path}.messageExpression`, ["string"], "message");
-    const messageExpression = compiledMessage && { text: messageText, expression: compiledMessage };
+    const messageExpression = compiledMessage && { expression: compiledMessage };
     const text = validation.expression.trim();
     if (expression !== undefined) compiled.validations.push({ text, expression, message, messageExpression, reason });
   }
   for (const [index, { key, valueExpression }] of (spec?.auditAnnotations ?? []).entries()) {
     yield;
     const path = `${indexPath("spec.auditAnnotations", index)}.valueExpression`;
-    compiled.auditAnnotations.push(
-      ...named(key, valueExpression, compileAt(valueExpression, path, ["string", "null"])),
-    );
+    compiled.auditAnnotations.push(...named(key, compileAt(valueExpression, path, ["string", "null"])));
   }
   return { compiled, faults, known };
 }

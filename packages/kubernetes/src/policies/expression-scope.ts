@@ -107,10 +107,6 @@ export type AccessAnswers = {
   readonly ask: AskAccess;
   /** Calls `evaluate` until nothing that it asks is unanswered. */
   evaluate<T>(evaluate: () => T): Promise<T>;
-  /** Finds the answer to a question, given as JSON. */
-  answer(question: string): Promise<void>;
-  /** Answers so far: the JSON of questions and answers. */
-  known(): readonly (readonly [question: string, answer: string])[];
 };
 
 /** Answers for the user of a request, with its credential. */
@@ -136,13 +132,7 @@ export function createAccessAnswers(context: RequestContext, authorizer: Authori
     );
   }
 
-  return {
-    ask,
-    // It was asked by an expression, in its own words.
-    answer: (question) => answered(() => void ask(JSON.parse(question) as AccessQuestion)),
-    known: () => [...known].map(([question, answer]) => [question, JSON.stringify(answer)]),
-    evaluate: answered,
-  };
+  return { ask, evaluate: answered };
 }
 
 async function answered<T>(evaluate: () => T): Promise<T> {

@@ -17,10 +17,10 @@ import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
 import { type SeenRequest, seenIn } from "./equivalent-versions.ts";
 import {
   COST_PER_REQUEST,
+  type CompiledExpression,
   createEvaluate,
   type Evaluate,
   type RequestEvaluation,
-  type SourcedExpression,
 } from "./evaluate-expression.ts";
 import { createAccessAnswers } from "./expression-scope.ts";
 import { ADMISSION_GROUP, type Policy, type PolicyBinding } from "./validating-admission-policy.ts";
@@ -126,7 +126,7 @@ async function evaluatePolicy(
   return decisions;
 }
 
-async function messageOf(expression: SourcedExpression | undefined, evaluate: Evaluate): Promise<string | undefined> {
+async function messageOf(expression: CompiledExpression | undefined, evaluate: Evaluate): Promise<string | undefined> {
   if (expression === undefined) return undefined;
   try {
     const value = await evaluate(expression);

@@ -23,7 +23,6 @@ import type {
 } from "@postern/apiserver/limits/work-threads";
 import { giveWay } from "@postern/apiserver/runtime/give-way";
 import { compileValidationRules, type ValidationRules } from "../custom-resources/validation-rules.ts";
-import { evaluateInThread } from "../policies/evaluate-in-thread.ts";
 
 const port = parentPort;
 if (port !== null) giveWay();
@@ -47,8 +46,6 @@ function resultOf(message: ToThread): ResultOf<WorkType> {
       return checkSchema(message.work);
     case "checkRules":
       return checkRules(message.work);
-    case "evaluateExpression":
-      return evaluateInThread(message.work);
   }
 }
 

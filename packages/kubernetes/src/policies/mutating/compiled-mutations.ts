@@ -6,10 +6,10 @@ import { type FieldError, indexPath } from "@postern/apimachinery/validation/fie
 import type { CelType } from "@postern/cel/cel-type";
 import type { CelMessages } from "@postern/cel/check-cel";
 import { type CompiledPolicy, compileExpression, compilePolicy } from "../compiled-policy.ts";
-import type { SourcedExpression } from "../evaluate-expression.ts";
+import type { CompiledExpression } from "../evaluate-expression.ts";
 import type { MutatingPolicy } from "./mutating-admission-policy.ts";
 
-export type Mutation = SourcedExpression & { readonly patchType: PatchType };
+export type Mutation = CompiledExpression & { readonly text: string; readonly patchType: PatchType };
 export type CompiledMutations = Pick<CompiledPolicy, "matchConditions" | "variables"> & {
   readonly mutations: readonly Mutation[];
 };

@@ -12,7 +12,7 @@ import { CelLimitError } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
 import { compileMatchCondition } from "../compiled-policy.ts";
 import { type SeenRequest, seenIn, versionMeant } from "../equivalent-versions.ts";
-import { createEvaluate, type NamedExpression, type RequestEvaluation } from "../evaluate-expression.ts";
+import { type CompiledExpression, createEvaluate, type RequestEvaluation } from "../evaluate-expression.ts";
 import { MatchIndex } from "../match-index.ts";
 import { type CompiledMatch, compileMatch } from "../match-resources.ts";
 import type { Webhook, WebhookConfiguration } from "./webhook-configuration.ts";
@@ -21,8 +21,10 @@ export type NamedWebhook = {
   readonly configuration: string;
   readonly webhook: Webhook;
   readonly match: CompiledMatch;
-  readonly conditions: readonly NamedExpression[];
+  readonly conditions: readonly Condition[];
 };
+
+type Condition = CompiledExpression & { readonly text: string };
 
 export type WebhookIndex = MatchIndex<NamedWebhook>;
 
@@ -53,11 +55,11 @@ function* compile({ metadata, webhooks = [] }: WebhookConfiguration): Steps<read
   const compiled: NamedWebhook[] = [];
   for (const webhook of webhooks) {
     yield;
-    const conditions: NamedExpression[] = [];
-    for (const { name, expression: text } of webhook.matchConditions ?? []) {
+    const conditions: Condition[] = [];
+    for (const { expression: text } of webhook.matchConditions ?? []) {
       yield;
       const { expression } = compileMatchCondition(text, "");
-      if (expression !== undefined) conditions.push({ name, text, expression });
+      if (expression !== undefined) conditions.push({ text, expression });
     }
     compiled.push({ configuration: metadata.name ?? "", webhook, match: matchOf(webhook), conditions });
   }
