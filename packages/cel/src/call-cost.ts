@@ -3,6 +3,7 @@
 
 import { CelBytes, CelList, CelMap, CelOptional, type CelValue } from "./cel-value.ts";
 import { SORT_BY_KEYS } from "./functions/list-functions.ts";
+import { ZONED_PARTS } from "./functions/time-functions.ts";
 
 /** Cost of reading a text, for each character. */
 const TRAVERSAL = 0.1;
@@ -179,6 +180,8 @@ const COSTS: readonly (readonly [functions: readonly string[], cost: Cost])[] = 
   [["format"], (first, second) => Math.ceil((sizeOf(first) + textSizeOf(second)) * TRAVERSAL * 2)],
   [["quantity", "isQuantity", "semver", "isSemver", "int", "uint", "double", "duration", "timestamp"], throughFirst],
   [["containsIP", "containsCIDR"], (_first, second) => 1 + traversal(second)],
+  // The rules of a zone are read for each call.
+  [ZONED_PARTS, (_time, zone) => (zone === undefined ? 1 : 100)],
   [["validate"], (_first, second) => search(second, "x".repeat(60))],
   [["sets.contains", "sets.intersects"], (first, second) => setCost(first, second)],
   // Upstream has 350,000, of a budget of 10 million: an authorizer may be far away there. Here it is in memory.

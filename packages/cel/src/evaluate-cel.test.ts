@@ -376,6 +376,17 @@ describe("the budget", () => {
     expect(costOf("self.name.contains('e')")).toBe(3);
   });
 
+  it("has the rules of a time zone, and each of many matches, in it", () => {
+    const zone = "[1, 2, 3, 4, 5].all(a, timestamp('2020-01-01T00:00:00Z').getHours('Europe/Berlin') == 1)";
+    const matches = `'${"ab".repeat(500)}'.findAll('a').size() == 500`;
+    for (const source of [zone, matches]) {
+      const run = (limit: number) =>
+        evaluateCel(parseCel(source, CEL_NAMES), { names: {}, meter: createCelMeter(limit) });
+      expect(run(1_000)).toBe(true);
+      expect(() => run(500)).toThrow(CelLimitError);
+    }
+  });
+
   it.each([
     ".distinct().size() > 0",
     ".map(a, optional.of(a)).distinct().size() > 0",

@@ -29,9 +29,10 @@ export const regexFunctions: readonly CelOverload[] = [
 /** A negative limit means no limit. */
 function findAll(spend: SpendCost, text: string, pattern: string, limit: number): readonly string[] {
   try {
-    return compilePattern(pattern)
-      .findAll(text, limit, inSteps(spend))
-      .map(([begin, end]) => text.slice(begin, end));
+    const found = compilePattern(pattern).findAll(text, limit, inSteps(spend));
+    // They are the items of a list.
+    spend(found.length);
+    return found.map(([begin, end]) => text.slice(begin, end));
   } catch (error) {
     if (error instanceof PatternSyntaxError) return failCel(`Illegal regex: ${error.message}`);
     if (error instanceof PatternLimitError) throw new CelLimitError(error.message);

@@ -76,6 +76,9 @@ const PARTS: readonly (readonly [name: string, part: Part])[] = [
   ["getMilliseconds", (date) => date.getUTCMilliseconds()],
 ];
 
+/** The functions that may be asked for the clock of a zone. */
+export const ZONED_PARTS: readonly string[] = PARTS.map(([name]) => name);
+
 export const timeFunctions: readonly CelOverload[] = [
   ...PARTS.flatMap(([name, part]) => [
     celMethod(name, ["timestamp"], "int", (time) => BigInt(part(dateIn(time, "UTC")))),
