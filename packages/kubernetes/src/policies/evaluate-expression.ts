@@ -36,7 +36,7 @@ export type ExpressionNames = {
 /** Rejects with CelEvaluationError, and with CelLimitError when it costs more than is left. */
 export type Evaluate = (compiled: CompiledExpression) => Promise<CelValue>;
 
-/** Limit for all expressions of all policies for one request: 10 to 60 ms of processor time. */
+/** Limit for all expressions of all policies for one request: most spend it in 10 to 60 ms of processor time, and none in more than 0.2 s (ADR 377). */
 export const COST_PER_REQUEST = 100_000;
 /** Some milliseconds: after it, other requests get a turn before the next expression. */
 const COST_AT_ONCE = 5_000;
