@@ -57,8 +57,7 @@ export class DependencyGraph {
       affected.push(key);
       // They are deleted now, or lose their reference to it.
       if (!hasWaited) affected.push(...this.dependentsOf(uid));
-      // It may close a circle of objects that wait for each other, all of which may go then.
-      if (!hasWaited || !isSame) affected.push(...this.#waitingFor({ key, uid }).keys);
+      if (!hasWaited || !isSame) affected.push(...this.#freedBy({ key, uid }));
     }
     return isSame ? affected : [...affected, ...this.#waitingAmong(before)];
   }
@@ -111,28 +110,40 @@ export class DependencyGraph {
   }
 
   /**
+   * The objects to look at when one begins to wait: all that wait for it, if it closes a circle of objects that wait for each other. Without a circle
+   * each of them waits as before, and in a chain of thousands each would be looked at as often. Where too many wait to tell, its owners go first.
+   */
+  #freedBy(object: { readonly key: string; readonly uid: string }): readonly string[] {
+    const { keys, isComplete, isCircle } = this.#waitingFor(object);
+    if (isComplete) return this.#waitingAmong(this.#dependents.get(object.key)?.owners ?? []);
+    return isCircle ? keys : [];
+  }
+
+  /**
    * All that wait for an object, at once or through others that wait, until these are found that are looked for. It is as if they were
-   * where too many wait to tell.
+   * where too many wait to tell. In a circle the object itself is among those that wait for it.
    */
   #waitingFor(
     { key, uid }: { readonly key: string; readonly uid: string },
     lookedFor?: Set<string>,
-  ): { readonly keys: readonly string[]; readonly isComplete: boolean } {
+  ): { readonly keys: readonly string[]; readonly isComplete: boolean; readonly isCircle: boolean } {
     const found = new Set([uid]);
     const keys: string[] = [];
     let followed = 0;
+    let isCircle = false;
     for (let at: string | undefined = key, next = 0; at !== undefined; at = keys[next++]) {
       for (const owner of this.#dependents.get(at)?.owners ?? []) {
         this.followed++;
-        if (++followed > MAX_FOLLOWED) return { keys, isComplete: true };
+        if (++followed > MAX_FOLLOWED) return { keys, isComplete: true, isCircle };
+        isCircle ||= owner.uid === uid && at !== key;
         const ownerKey = this.#waiting.get(owner.uid);
         if (ownerKey === undefined || found.has(owner.uid)) continue;
         found.add(owner.uid);
         keys.push(ownerKey);
-        if (lookedFor?.delete(owner.uid) === true && lookedFor.size === 0) return { keys, isComplete: true };
+        if (lookedFor?.delete(owner.uid) === true && lookedFor.size === 0) return { keys, isComplete: true, isCircle };
       }
     }
-    return { keys, isComplete: false };
+    return { keys, isComplete: false, isCircle };
   }
 
   /** The objects of one resource that have owners. */

@@ -55,6 +55,36 @@ describe("an object that is deleted in the foreground", () => {
   });
 });
 
+describe("an object that begins to wait", () => {
+  const begin = (graph: DependencyGraph, name: string, ownerReferences: readonly OwnerReference[]) =>
+    graph.set(keyOf(name), { metadata: { name, uid: `uid-${name}`, ownerReferences, ...waiting } });
+
+  it("brings back all that wait for it if it closes their circle", () => {
+    const graph = graphOf({ a: [owner("c")], b: [owner("a")], c: [owner("b")] }, ["a", "b"]);
+    expect(begin(graph, "c", [owner("b")])).toEqual(expect.arrayContaining([keyOf("a"), keyOf("b"), keyOf("c")]));
+  });
+
+  it("brings back no more than its neighbours at the end of a long chain, and follows it once", () => {
+    const names = Array.from({ length: 500 }, (_, at) => `c${at}`);
+    const ownersOf = (at: number) => (at === 0 ? [] : [owner(names[at - 1] ?? "")]);
+    const graph = graphOf(Object.fromEntries(names.map((name, at) => [name, ownersOf(at)])), []);
+    for (const [at, name] of names.entries()) {
+      const before = graph.followed;
+      expect(new Set(begin(graph, name, ownersOf(at))).size).toBeLessThanOrEqual(3);
+      expect(graph.followed - before).toBeLessThanOrEqual(at);
+    }
+  });
+
+  it("brings back its owners alone where too many wait to tell", () => {
+    const names = Array.from({ length: MAX_FOLLOWED + 1 }, (_, at) => `w${at}`);
+    const owners = names.map((name) => owner(name));
+    const graph = graphOf({ last: owners }, []);
+    for (const name of names) begin(graph, name, []);
+    expect(isBlocked(graph, "w0")).toBe(true);
+    expect(new Set(begin(graph, "last", owners))).toEqual(new Set([keyOf("last"), ...names.map(keyOf)]));
+  });
+});
+
 it("knows the dependents of each resource", () => {
   const graph = graphOf({ a: [], b: [owner("a")], c: [owner("a")] }, []);
   expect(graph.dependentsBelow("/registry/c/core/configmaps/")).toEqual([keyOf("b"), keyOf("c")]);
