@@ -5,6 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FRONT_THREADS } from "../e2e/testing/postern-process.ts";
 import { shownIn } from "./testing/denial/attack.ts";
 import { ATTACKS } from "./testing/denial/attacks.ts";
 import { experience } from "./testing/denial/bystander.ts";
@@ -22,8 +23,10 @@ const START_MS = ALL ? 600_000 : 240_000;
 const TEST_MS = 60_000 + SECONDS * 1_000 + 60_000;
 /** Of all attacks together. The rest then fails at once, so that a run ends within this time and one test. */
 const TOTAL_MS = 45 * 60_000;
+/** Each further thread that serves requests has objects and garbage of its own. */
+const MIB_OF_THREAD = 500;
 /** More than it ever takes, and less than an attack that fills memory would bring about. */
-const MAX_MIB = 1_500;
+const MAX_MIB = 1_500 + (FRONT_THREADS - 1) * MIB_OF_THREAD;
 
 const next = randomNumbers(seed);
 const left = [...ATTACKS];

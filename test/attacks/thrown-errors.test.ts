@@ -2,6 +2,7 @@
 // server lives on, all requests end, the error is in the log, and behind it requests end as before. The build tells which functions these are, so that a
 // new one is found by itself.
 
+import { randomNumbers } from "@postern/apiserver/storage/testing/random-numbers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { everyCase } from "../../tools/test-cost/by-night.ts";
 import { adminKey } from "../e2e/testing/http-client.ts";
@@ -14,8 +15,8 @@ import { createTraffic, type Round, type Traffic } from "./testing/faults/traffi
 import { metric } from "./testing/threads/clusters.ts";
 
 const SEED = Number(process.env["TEST_SEED"]);
-/** By day; by night all. */
-const SAMPLE = 10;
+/** By day, or as many as FAULTS says; by night all. */
+const SAMPLE = Number(process.env["FAULTS"] ?? 10);
 /** Where its callbacks are looked for: in the thread of the database, or in the client of etcd. */
 const STORE = `packages/stores/src/${defaultStoreName() === "etcd" ? "etcd/" : "sqlite/sqlite-worker.ts"}`;
 /** Behind an error in the answers of the database nothing is written any more, until the supervisor restarts the server (ADR 140). */
@@ -99,11 +100,9 @@ async function entries(): Promise<readonly string[]> {
 
 function drawn(places: readonly string[]): readonly string[] {
   if (everyCase) return places;
-  let state = SEED;
-  return Array.from({ length: SAMPLE }, () => {
-    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-    return places[state % places.length] ?? "";
-  });
+  const next = randomNumbers(SEED);
+  const left = [...places];
+  return Array.from({ length: SAMPLE }, () => left.splice(next(left.length), 1)).flat();
 }
 
 it(`an error in no callback ends the server or leaves a request open (TEST_SEED=${SEED})`, {

@@ -11,6 +11,7 @@ import { startEtcd, whyNoEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import { expect, test } from "vitest";
 import { httpClient } from "../e2e/testing/http-client.ts";
 import { temporaryDirectory } from "../e2e/testing/postern-process.ts";
+import { patientClient } from "./testing/api-client.ts";
 import { createFakeTime, whyNoFakeTime } from "./testing/fake-time.ts";
 import { createKey, expectSuccess, KEYS, MANAGEMENT, statusFor } from "./testing/keys.ts";
 import { type ServerProcess, startServerProcess } from "./testing/server-process.ts";
@@ -18,6 +19,12 @@ import { type ServerProcess, startServerProcess } from "./testing/server-process
 const HOUR_S = 3_600;
 const WAIT = { timeout: 60_000, interval: 200 };
 const missing = whyNoFakeTime();
+
+/** A thread that ends takes its virtual clusters with it, and others are started. */
+async function startServer(...args: Parameters<typeof startServerProcess>): Promise<ServerProcess> {
+  const server = await startServerProcess(...args);
+  return { ...server, client: patientClient(server.client) };
+}
 
 const dateOf = async ({ client }: ServerProcess, key: string, name: string): Promise<number> => {
   const { body } = await expectSuccess(client.send(`${KEYS}/${name}`, { key }));
@@ -42,7 +49,7 @@ test.skipIf(missing !== undefined)(
   async () => {
     await using directory = await temporaryDirectory();
     const time = await createFakeTime(directory.path);
-    await using server = await startServerProcess(directory.path, [], { env: time.env });
+    await using server = await startServer(directory.path, [], { env: time.env });
     const { client, adminKey = "" } = server;
     expect(await servedFrom(server)).toBeLessThan(Date.now());
     // So far that its own certificate is renewed, by a server that runs.
@@ -65,7 +72,7 @@ test.skipIf(missing !== undefined)(
     const auditPath = join(directory.path, "audit.log");
     const auditFlags = ["--audit-log-path", auditPath, "--audit-log-mode", "blocking"];
     const flags = [...auditFlags, "--failed-logins-per-minute", "0", "--access-key-keep-expired-seconds", "0"];
-    await using server = await startServerProcess(directory.path, flags, { env: time.env });
+    await using server = await startServer(directory.path, flags, { env: time.env });
     const { client, adminKey = "" } = server;
     const withLife = async (name: string, ttl: number): Promise<string> => {
       const body = { metadata: { name }, spec: { user: "admin", ttl } };
@@ -132,7 +139,7 @@ test.skipIf(missing !== undefined)(
     await using directory = await temporaryDirectory();
     const time = await createFakeTime(directory.path);
     const flags = ["--failed-logins-per-minute", "0"];
-    await using server = await startServerProcess(directory.path, flags, { env: time.env });
+    await using server = await startServer(directory.path, flags, { env: time.env });
     const { client, adminKey = "" } = server;
     const body = { metadata: { name: "short" }, spec: { user: "admin", ttl: 4 } };
     const short = (await expectSuccess(client.send(KEYS, { key: adminKey, body }))).body.spec.key;
@@ -155,7 +162,7 @@ test.skipIf(missing !== undefined)(
     await using directory = await temporaryDirectory();
     const time = await createFakeTime(directory.path);
     const flags = ["--failed-logins-per-minute", "0"];
-    await using server = await startServerProcess(directory.path, flags, { env: time.env });
+    await using server = await startServer(directory.path, flags, { env: time.env });
     const { client, adminKey = "" } = server;
     const send = await httpClient(server);
     const withKey = async (name: string, spec: object = {}): Promise<string> =>
@@ -222,7 +229,7 @@ test.skipIf(missing !== undefined || whyNoEtcd() !== undefined)(
     await using directory = await temporaryDirectory();
     const time = await createFakeTime(directory.path);
     const flags = ["--store", `etcd://${etcd.endpoints.join(",")}`];
-    await using server = await startServerProcess(directory.path, flags, { env: time.env });
+    await using server = await startServer(directory.path, flags, { env: time.env });
     const { client, adminKey = "" } = server;
     const key = await createKey(client, adminKey, "k");
     for (const hours of [5, -5, 0]) {

@@ -26,7 +26,6 @@ async function onThreads(
       flags: ["--threads", String(threads), ...store],
       surroundings: { env: { ENDED_THREADS: "front-" }, node: NODE_WITH_THREADS ?? "" },
       pauseMs: 1_000,
-      restarts: "postern_front_restarts_total",
     },
     work,
   );

@@ -18,7 +18,6 @@ async function onThreads(threads: number, work: (attacked: Attacked) => Promise<
     {
       flags: ["--cluster-threads", String(threads), "--store", "sqlite"],
       pauseMs: 3_000,
-      restarts: "postern_thread_restarts_total",
     },
     work,
   );

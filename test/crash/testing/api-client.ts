@@ -1,6 +1,7 @@
 // Sends requests to a server that may stand still or be gone at any time, over connections that stay open.
 
 import { Agent, request } from "node:https";
+import { setTimeout as pause } from "node:timers/promises";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { NothingDoneError } from "./record-history.ts";
 
@@ -71,6 +72,23 @@ export function apiClient(url: string, ca: string): ApiClient {
     [Symbol.dispose]: () => agent.destroy(),
   };
 }
+
+/** So often client-go sends a request again that is answered with `Retry-After`. Source: k8s.io/client-go/rest/request.go */
+const MOST_RETRIES = 10;
+const isForLater = ({ status }: ApiAnswer): boolean => status === 429 || status >= 500;
+
+/** Waits as clients of Kubernetes do where a server says when it can be asked again, as while a thread of a virtual cluster starts. */
+export const patientClient = (client: ApiClient): ApiClient => ({
+  async send(path, options) {
+    for (let retries = 0; ; retries++) {
+      const answer = await client.send(path, options);
+      const seconds = answer.body?.details?.retryAfterSeconds;
+      if (!isForLater(answer) || seconds === undefined || retries === MOST_RETRIES) return answer;
+      await pause(seconds * 1_000);
+    }
+  },
+  [Symbol.dispose]: () => client[Symbol.dispose](),
+});
 
 function parsed(text: string): unknown {
   try {

@@ -1,6 +1,7 @@
 // All that is good once, or a number of times: how it is made, and how a client uses it on one of two servers.
 
 import { createHash, generateKeyPairSync, randomBytes, randomUUID, sign } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
 import { githubClaims } from "@postern/platform/features/trust/testing/ci-claims";
 import type { ServedIssuer } from "@postern/platform/foundation/issuers/testing/serve-issuer";
 import { calculateJwkThumbprint } from "jose";
@@ -108,10 +109,14 @@ function commandLine() {
   return { path: `/oauth/authorize?${query}`, verifier };
 }
 
+/** Few are given out in a minute, also where an earlier one was lost with a thread. */
 async function device(at: Asked): Promise<{ readonly device_code: string; readonly user_code: string }> {
-  const answer = await at.send(0, "/oauth/device_authorization", formOf({ client_id: CLI }));
-  if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
-  return answer.body;
+  for (;;) {
+    const { status, headers, text, body } = await at.send(0, "/oauth/device_authorization", formOf({ client_id: CLI }));
+    if (status === 200) return body;
+    if (status !== 429) throw new Error(`${status} ${text}`);
+    await pause(Number(headers["retry-after"]) * 1_000);
+  }
 }
 const approving = async (at: Asked, user_code: string, name: string) =>
   asked(at, await at.browse(0, "/device", new Map(), { user_code }, OWN), name);

@@ -25,15 +25,16 @@ type Ending = {
   readonly flags: readonly string[];
   readonly surroundings?: PosternSurroundings;
   readonly pauseMs: number;
-  /** Counts the threads that were started again. */
-  readonly restarts: string;
 };
+
+/** Of threads of virtual clusters, and of those that serve requests: with THREADS_END a signal ends one of either. */
+const RESTARTS = ["postern_thread_restarts_total", "postern_front_restarts_total"];
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Threads end from the beginning to the end of the work. Returns how many were to end, and how many were started again. */
 export async function whileThreadsEnd(
-  { flags, surroundings, pauseMs, restarts }: Ending,
+  { flags, surroundings, pauseMs }: Ending,
   work: (attacked: Attacked) => Promise<void>,
 ): Promise<{ readonly ended: number; readonly crashed: number }> {
   await using server = await startOwnServer([...flags, ...MANY_FROM_ONE_ADDRESS], {
@@ -56,7 +57,8 @@ export async function whileThreadsEnd(
     isOver = true;
     await ending;
   }
-  const crashed = await metric(send, key, restarts, "crashed");
+  const restarts = await Promise.all(RESTARTS.map((name) => metric(send, key, name, "crashed")));
+  const crashed = restarts.reduce((sum, count) => sum + count, 0);
   process.stdout.write(`${crashed} threads ended\n`);
   return { ended, crashed };
 }

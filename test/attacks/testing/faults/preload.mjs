@@ -3,7 +3,7 @@
 import { appendFileSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
-import { getEnvironmentData, isMainThread, setEnvironmentData } from "node:worker_threads";
+import workers, { getEnvironmentData, isMainThread, setEnvironmentData } from "node:worker_threads";
 
 const DATA = "postern-faults";
 const [THROWN, ARMED, GENERATION, LENGTH, ASKED] = [0, 1, 2, 3, 4];
@@ -17,6 +17,9 @@ if (isServer) {
   // Threads are started without the environment of the process.
   setEnvironmentData(DATA, { memory: new SharedArrayBuffer(1024), threadPlaces: `${socket}.threads` });
 }
+
+/** A thread that serves requests is a server: as in the first one, an error counts where the event loop calls the function. */
+const isFront = workers.threadName?.startsWith("front-") === true;
 
 const data = getEnvironmentData(DATA);
 if (data !== undefined && globalThis.__faultPoint === undefined) {
@@ -38,7 +41,7 @@ if (data !== undefined && globalThis.__faultPoint === undefined) {
     } else {
       seen.set(place, { count: 1, isEntry: isEntry() });
     }
-    if (!isServer) tell(place);
+    if (!isServer && (!isFront || seen.get(place).isEntry)) tell(place);
     if (state[ARMED] === 1) {
       if (generation !== state[GENERATION]) {
         generation = state[GENERATION];
