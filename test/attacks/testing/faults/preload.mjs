@@ -34,14 +34,14 @@ if (data !== undefined && globalThis.__faultPoint === undefined) {
   let armed = "";
 
   globalThis.__faultPoint = (place, value) => {
-    const point = seen.get(place);
-    if (point !== undefined) {
+    if (isServer || isFront) {
+      const point = seen.get(place) ?? { count: 0, isEntry: false };
+      seen.set(place, point);
       point.count++;
       if (!point.isEntry && point.count < 20) point.isEntry = isEntry();
-    } else {
-      seen.set(place, { count: 1, isEntry: isEntry() });
     }
-    if (!isServer && (!isFront || seen.get(place).isEntry)) tell(place);
+    // Stacks of each function would hold a thread of virtual clusters up for so long that it is ended.
+    if (!isServer && seen.get(place)?.isEntry !== false) tell(place);
     if (state[ARMED] === 1) {
       if (generation !== state[GENERATION]) {
         generation = state[GENERATION];
