@@ -67,21 +67,28 @@ export type ResourceRegistryDeps = {
   readonly limitLocks?: LimitLocks | undefined;
 };
 
+export type InstallOptions = {
+  readonly keepWatches?: boolean;
+  readonly converter?: ObjectConverter | undefined;
+  readonly announced?: boolean;
+};
+
 /** The resources that a server serves. Install and uninstall them while it runs: discovery and OpenAPI follow. */
 export type ResourceRegistry = {
   /**
    * Takes the place of what was installed under the same group, version and plural. The watches of that end, unless `keepWatches` says that
-   * objects still look the same. `converter`: versions differ in more than what they know of.
+   * objects still look the same. `converter`: versions differ in more than what they know of. `announced: false`: requests are answered, but
+   * discovery does not have it before `announce`, unless it had it before.
    */
-  install(
-    definition: ResourceDefinition,
-    options?: { readonly keepWatches?: boolean; readonly converter?: ObjectConverter | undefined },
-  ): InstalledResource;
+  install(definition: ResourceDefinition, options?: InstallOptions): InstalledResource;
+  /** From now on discovery has these resources. */
+  announce(definitions: readonly ResourceDefinition[]): void;
   uninstall(definition: ResourceDefinition): void;
   /** Undefined when nothing of that name is served. */
   find(group: string, version: string, plural: string): InstalledResource | undefined;
   findKind(group: string, kind: string): InstalledResource | undefined;
   readonly resources: readonly InstalledResource[];
+  /** Those of discovery. */
   readonly definitions: readonly ResourceDefinition[];
   /** Whether any resource of the group is served. */
   hasGroup(group: string): boolean;
@@ -94,6 +101,7 @@ export type ResourceRegistry = {
 export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegistry {
   const installed = new Map<string, InstalledResource>();
   const retirements = new Map<string, Retirement>();
+  const unannounced = new Set<string>();
   const shared = { limitLocks: deps.limitLocks ?? createLimitLocks(), parsed: new ParsedObjects() };
   const shown = new ConvertedObjectBudget(deps.conversionMemory);
   let resources: readonly InstalledResource[] = [];
@@ -104,8 +112,8 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
 
   const refresh = (): void => {
     resources = [...installed.values()];
-    definitions = resources.map(({ definition }) => definition);
-    groups = new Set(definitions.map(({ group }) => group));
+    definitions = resources.map(({ definition }) => definition).filter((each) => !unannounced.has(idOf(each)));
+    groups = new Set(resources.map(({ definition }) => definition.group));
     revision++;
   };
   const tellListeners = (): void => {
@@ -113,8 +121,10 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
   };
 
   return {
-    install(definition, { keepWatches = false, converter } = {}) {
-      const id = resourceId(definition.group, definition.version, definition.plural);
+    install(definition, { keepWatches = false, converter, announced = true } = {}) {
+      const id = idOf(definition);
+      if (!announced && !installed.has(id)) unannounced.add(id);
+      if (announced) unannounced.delete(id);
       const before = retirements.get(id);
       const retirement = keepWatches && before !== undefined ? before : new Retirement();
       const resource = new LazyResource(definition, deps, shared, { retirement, converter, shown });
@@ -125,9 +135,16 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
       tellListeners();
       return resource;
     },
-    uninstall({ group, version, plural }) {
-      const id = resourceId(group, version, plural);
+    announce(announced) {
+      const changed = announced.filter((definition) => unannounced.delete(idOf(definition)));
+      if (changed.length === 0) return;
+      refresh();
+      tellListeners();
+    },
+    uninstall(definition) {
+      const id = idOf(definition);
       if (!installed.delete(id)) return;
+      unannounced.delete(id);
       refresh();
       retirements.get(id)?.abort();
       retirements.delete(id);
@@ -152,6 +169,8 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
     },
   };
 }
+
+const idOf = ({ group, version, plural }: ResourceDefinition): string => resourceId(group, version, plural);
 
 const resourceId = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;
 

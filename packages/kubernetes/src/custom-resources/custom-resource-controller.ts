@@ -74,7 +74,10 @@ export function createCustomResourceController(
     const definition = read(object.decode());
     const names = definition.status?.acceptedNames;
     if (names !== undefined) accepted.set(object.key, { group: definition.spec.group, names });
-    if (isEstablished(definition)) serve(object.key, definition);
+    if (isEstablished(definition)) {
+      serve(object.key, definition);
+      announce(object.key);
+    }
   }
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
@@ -84,9 +87,12 @@ export function createCustomResourceController(
     if (object === undefined) return forget(key);
     const definition = read(object);
     const decided = decide(key, definition);
+    // Requests are answered before the condition says so, and discovery has the resource after it was stored: a client that waits for
+    // either goes on without an error, also where it updates the definition next.
     if (isEstablished(decided)) serve(key, decided);
     await ignoringConflicts(async () => {
       await writeStatus(definition, decided, signal);
+      announce(key);
       if (isBeingDeleted(definition)) await removeObjects(key, definition, signal);
     });
   }
@@ -133,12 +139,16 @@ export function createCustomResourceController(
     // Watches receive the deletions of objects that are deleted with their definition.
     const keepWatches = before?.compiled.text === taken.text;
     const converter = converterFor(definition);
-    for (const each of installed) registry.install(each, { keepWatches, converter });
+    for (const each of installed) registry.install(each, { keepWatches, converter, announced: false });
     for (const each of before?.installed ?? []) {
       if (!installed.some(({ version }) => version === each.version)) registry.uninstall(each);
     }
     before?.compiled[Symbol.dispose]();
     served.set(key, { compiled: taken, isTerminating, installed });
+  }
+
+  function announce(key: string): void {
+    registry.announce(served.get(key)?.installed ?? []);
   }
 
   function forget(key: string): void {

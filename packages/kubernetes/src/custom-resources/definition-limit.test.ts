@@ -20,7 +20,9 @@ const limit = (definitions: number, versions: number) =>
   createDefinitionLimit(
     {
       find: () => ({ view: { count: () => definitions }, keys: { prefix: "" } }) as any,
-      definitions: [{ kind: "Pod" }, ...Array.from({ length: versions }, () => ({ storedSchemas: new Map() }))] as any,
+      resources: [{ kind: "Pod" }, ...Array.from({ length: versions }, () => ({ storedSchemas: new Map() }))].map(
+        (definition) => ({ definition }) as any,
+      ),
     },
     { definitions: 5, versions: 10 },
   );

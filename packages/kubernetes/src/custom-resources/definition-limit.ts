@@ -13,7 +13,7 @@ export const MAX_SERVED_VERSIONS = 2_500;
 export type DefinitionLimits = { readonly definitions?: number; readonly versions?: number };
 
 export function createDefinitionLimit(
-  registry: Pick<ResourceRegistry, "find" | "definitions">,
+  registry: Pick<ResourceRegistry, "find" | "resources">,
   { definitions = MAX_DEFINITIONS, versions = MAX_SERVED_VERSIONS }: DefinitionLimits = {},
 ): AdmissionPlugin {
   return {
@@ -32,7 +32,7 @@ export function createDefinitionLimit(
         );
       }
       const more = servedVersions(object) - servedVersions(oldObject);
-      const served = registry.definitions.filter(({ storedSchemas }) => storedSchemas !== undefined).length;
+      const served = registry.resources.filter(({ definition }) => definition.storedSchemas !== undefined).length;
       if (more > 0 && served + more > versions) {
         throw forbiddenByAdmission(
           attributes,

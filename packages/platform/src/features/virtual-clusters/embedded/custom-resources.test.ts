@@ -1,4 +1,5 @@
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
+import { deferred } from "@postern/apiserver/transport/testing/deferred";
 import { describe, expect, it } from "vitest";
 import { createEmbeddedHost, type EmbeddedHost } from "./testing/embedded-host.ts";
 
@@ -87,6 +88,33 @@ describe("a CustomResourceDefinition in an embedded cluster", () => {
       text: expect.stringContaining("no grey"),
     });
     expect(host.errors).toEqual([]);
+  });
+
+  it("is served before it is established, and found when that is stored", async () => {
+    const storage = createMemoryStorage();
+    const written = deferred<void>();
+    const release = deferred<void>();
+    const update = storage.update.bind(storage);
+    storage.update = async (key, ...rest) => {
+      if (key.includes("customresourcedefinitions")) {
+        written.resolve();
+        await release.promise;
+      }
+      return update(key, ...rest);
+    };
+    await using host = await createEmbeddedHost(storage);
+    await host.setUp("one");
+    await host.request("one", { method: "POST", url: CRDS, body: crd() });
+    await written.promise;
+    const made = await host.request("one", { method: "POST", url: WIDGETS, body: { metadata: { name: "a" } } });
+    expect(made.status).toBe(201);
+    const groupsOf = async () => (await host.request("one", { url: "/apis" })).body.groups.map(({ name }: any) => name);
+    expect(await groupsOf()).not.toContain("example.com");
+    release.resolve();
+    await host.settled("one");
+    expect(await groupsOf()).toContain("example.com");
+    const { body: definition } = await host.request("one", { url: `${CRDS}/widgets.example.com` });
+    expect(conditionsOf(definition).Established).toBe("True InitialNamesAccepted");
   });
 
   // As upstream, whose paths of columns may have it; Argo CD and Crossplane write labels this way.
