@@ -106,7 +106,7 @@ describe.skipIf(NODE_WITH_THREADS === undefined)("recordings of two projects, wi
     const first = await Promise.all(Array.from({ length: SESSIONS }, () => run("default", FILL)));
     expect(first.some(({ error }) => error.includes("TotalLimit"))).toBe(true);
     await expect.poll(() => proxied.pods.open.size, WAIT).toBe(0);
-    await expect.poll(async () => (await items()).every(({ complete }) => complete), WAIT).toBe(true);
+    await expect.poll(async () => (await items()).every(({ state }) => state === "Complete"), WAIT).toBe(true);
     // As much as sessions that begin with what is left.
     for (let status = 101; status === 101; ) ({ status } = await run("default", FILL));
     const used = await usedBytes();
@@ -124,7 +124,10 @@ describe.skipIf(NODE_WITH_THREADS === undefined)("recordings of two projects, wi
       expect(await run("other", ["echo", "seen"])).toMatchObject({ status: 101, output: "seen\n" });
     }
     await expect
-      .poll(async () => (await items()).filter(({ project, complete }) => project === "other" && complete).length, WAIT)
+      .poll(
+        async () => (await items()).filter(({ project, state }) => project === "other" && state === "Complete").length,
+        WAIT,
+      )
       .toBeGreaterThanOrEqual(5);
     expect(await usedBytes()).toBeLessThanOrEqual(TOTAL_MIB * MIB);
   });

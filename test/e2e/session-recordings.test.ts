@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { Agent } from "node:https";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -80,7 +80,9 @@ const shown = (lines: any[], code = "o"): string =>
 async function afterSession(run: () => Promise<Outcome>): Promise<{ outcome: Outcome; item: any }> {
   const before = (await items()).length;
   const outcome = await run();
-  await expect.poll(async () => (await items()).filter(({ complete }) => complete).length, WAIT).toBe(before + 1);
+  await expect
+    .poll(async () => (await items()).filter(({ state }) => state === "Complete").length, WAIT)
+    .toBe(before + 1);
   return { outcome, item: (await items())[0] };
 }
 
@@ -103,7 +105,7 @@ describe.each(modern)("kubectl 1.$minor ($tag)", ({ program, minor }) => {
       pod: "web",
       subresource: "exec",
       command: ["sh", "-c", script],
-      complete: true,
+      state: "Complete",
     });
     const lines = await cast(item.name);
     expect(lines[0]).toMatchObject({ version: 2, width: 80, height: 24 });
@@ -211,10 +213,10 @@ describe("recordings", () => {
     // Of the session that goes on.
     await expect.poll(async () => (await items()).length, WAIT).toBe(before + 1);
     const [item] = await items();
-    expect(item.complete).toBe(false);
+    expect(item.state).toBe("Open");
     await expect.poll(async () => shown(await cast(item.name)), WAIT).toContain("more\n");
     socket.terminate();
-    await expect.poll(async () => (await items())[0].complete, WAIT).toBe(true);
+    await expect.poll(async () => (await items())[0].state, WAIT).toBe("Complete");
     const lines = await cast(item.name);
     expect(lines[0]).toMatchObject({ width: 132, height: 43 });
     expect([shown(lines, "i"), shown(lines, "r")]).toEqual(["typed\nmore\n", "100x30"]);
@@ -227,8 +229,8 @@ describe("recordings", () => {
     await closed;
     await expect.poll(async () => (await items())[0].command, WAIT).toEqual(["echo", "one"]);
     const find = async () => {
-      const [{ auditID, complete }] = await items();
-      if (!complete) return undefined;
+      const [{ auditID, state }] = await items();
+      if (state !== "Complete") return undefined;
       const log = await readFile(join(proxied.folder, "data/audit.log"), "utf8");
       const events = log
         .trim()
@@ -272,7 +274,9 @@ describe("recordings", () => {
       const { socket, event } = await open(["echo", "one"], "v5.channel.k8s.io", { subresource });
       expect(event).toBe("open");
       socket.terminate();
-      await expect.poll(async () => (await items()).filter(({ complete }) => complete).length, WAIT).toBe(before + 1);
+      await expect
+        .poll(async () => (await items()).filter(({ state }) => state === "Complete").length, WAIT)
+        .toBe(before + 1);
     },
   );
 
@@ -285,8 +289,11 @@ describe("recordings", () => {
 
   it("are listed by user, pod and time, and a mistyped parameter is an error", async () => {
     for (const query of ["?user=nobody", "?pod=other", "?until=2020-01-01T00:00:00Z", "?cluster=c"])
-      expect((await list(query)).body).toEqual({ items: [], isTruncated: false });
-    expect((await list("?user=admin&limit=1")).body).toMatchObject({ items: [{ user: "admin" }], isTruncated: true });
+      expect((await list(query)).body).toEqual({ items: [] });
+    expect((await list("?user=admin&limit=1")).body).toMatchObject({
+      items: [{ user: "admin" }],
+      continue: expect.any(String),
+    });
     for (const query of ["?users=x", "?limit=0", "?since=yesterday"]) expect((await list(query)).status).toBe(400);
     const none = await proxied.http("/sessionrecordings/none", { key: proxied.admin });
     expect([none.status, none.body.message]).toEqual([404, 'this server has no recording "none"']);
@@ -335,6 +342,12 @@ describe("recordings", () => {
     const { text } = await http(`/sessionrecordings/${name}`, { key: proxied.admin });
     expect(text).toContain("before the end");
     const listed = await http("/sessionrecordings?limit=1", { key: proxied.admin });
-    expect(listed.body.items[0]).toMatchObject({ name, complete: false });
+    expect(listed.body.items[0]).toMatchObject({ name, state: "Open" });
+    const long = new Date(Date.now() - 600_000);
+    await utimes(join(directory, `${name}.cast.part`), long, long);
+    const later = await http("/sessionrecordings?limit=1", { key: proxied.admin });
+    expect(later.body.items[0]).toMatchObject({ name, state: "Interrupted" });
+    const broken = await http(`/sessionrecordings/${name}`, { key: proxied.admin });
+    expect(broken.text).toContain("recording broke off");
   });
 });

@@ -55,6 +55,13 @@ export function warningsOfRecording(
 /** GET lists the recordings of this server; below it is the recording of a name, as an asciicast. */
 export const RECORDINGS_PATH = "/sessionrecordings";
 
+export type SessionRecordingList = {
+  /** The newest first. */
+  readonly items: readonly SessionRecordingItem[];
+  /** Where older ones may follow: the value of the parameter `continue` that lists them. A list may have fewer items than its limit, or none, and go on. */
+  readonly continue?: string;
+};
+
 /** A recording as the list has it. */
 export type SessionRecordingItem = {
   readonly name: string;
@@ -63,8 +70,8 @@ export type SessionRecordingItem = {
   readonly durationSeconds: number;
   /** Of the file. */
   readonly bytes: number;
-  /** Whether the session ended and all of it was written. False: it goes on, or the server was killed. */
-  readonly complete: boolean;
+  /** Complete: the session ended, and the recording was closed. Open: it goes on. Interrupted: its server, or the thread of it, was ended. */
+  readonly state: "Complete" | "Open" | "Interrupted";
   readonly user: string;
   readonly project: string;
   /** The virtual cluster or space; "" for a session in a connected cluster itself. */

@@ -1,13 +1,12 @@
 // `postern recording list`: the recordings of the server that answers.
 
-import { RECORDINGS_PATH, type SessionRecordingItem } from "@postern/api/session-recording";
-import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import { Command } from "commander";
+import { RECORDINGS_PATH, type SessionRecordingItem, type SessionRecordingList } from "@postern/api/session-recording";
+import type { ApiClient } from "@postern/client/api-client";
+import { Command, InvalidArgumentError } from "commander";
 import { parseTime } from "../audit/audit-search.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { withNotes } from "../help/help.ts";
-import { listAt } from "../json-members.ts";
 import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
 import { printRows } from "../print-table.ts";
 
@@ -18,7 +17,13 @@ type ListFlags = ConnectionFlags &
     readonly pod?: string;
     readonly since?: number;
     readonly until?: number;
+    readonly limit: number;
   };
+
+const DEFAULT_LIMIT = 500;
+/** As servers limit one list. */
+const MAX_PAGE = 5_000;
+const MAX_LIMIT = 1_000_000;
 
 export const createRecordingListCommand = (context: CommandContext): Command =>
   withOutputOption(
@@ -33,7 +38,8 @@ export const createRecordingListCommand = (context: CommandContext): Command =>
           "sessions that began since then: a duration such as 24h, or a time such as 2026-01-31T08:00:00Z",
           parseTime,
         )
-        .option("--until <time>", "sessions that began before then", parseTime),
+        .option("--until <time>", "sessions that began before then", parseTime)
+        .option("--limit <number>", "at most so many recordings", parseLimit, DEFAULT_LIMIT),
       "Of several servers with a directory each, the one that answers lists its own recordings.",
     ),
     LIST_FORMATS,
@@ -41,24 +47,40 @@ export const createRecordingListCommand = (context: CommandContext): Command =>
     withClient(flags, context, async (client) => {
       const { user, project, pod } = flags;
       const query = { user, project, pod, since: isoTime(flags.since), until: isoTime(flags.until) };
-      const found = await client.request({ method: "GET", path: RECORDINGS_PATH, query });
-      // The server writes its own type.
-      const items = listAt(found, "items") as unknown as readonly SessionRecordingItem[];
-      if (isJsonObject(found) && found["isTruncated"] === true)
-        context.stderr.write(`only the newest ${items.length} recordings; --until shows older ones\n`);
-      if (
-        writeAs(
-          flags,
-          listAt(found, "items"),
-          context,
-          items.map(({ name }) => name),
-        )
-      )
-        return;
+      const { items, isWhole } = await listRecordings(client, query, flags.limit);
+      if (!isWhole)
+        context.stderr.write(`only the newest ${items.length} recordings; --limit and --until show older ones\n`);
+      const names = items.map(({ name }) => name);
+      if (writeAs(flags, items, context, names)) return;
       if (items.length === 0) context.stderr.write("no recordings\n");
-      else context.stdout.write(printRows(["Name", "User", "Pod", "Command", "Start", "Duration"], items.map(rowOf)));
+      else
+        context.stdout.write(
+          printRows(["Name", "User", "Pod", "Command", "Start", "Duration", "State"], items.map(rowOf)),
+        );
     }),
   );
+
+type Query = { readonly [parameter: string]: string | undefined };
+
+/** The newest `limit`, in as many requests as that takes. */
+async function listRecordings(client: ApiClient, query: Query, limit: number) {
+  const items: SessionRecordingItem[] = [];
+  let next: string | undefined;
+  do {
+    const page = { ...query, continue: next, limit: String(Math.min(limit - items.length, MAX_PAGE)) };
+    // The server writes its own type.
+    const list = (await client.request({ method: "GET", path: RECORDINGS_PATH, query: page })) as SessionRecordingList;
+    items.push(...list.items);
+    next = list.continue;
+  } while (next !== undefined && items.length < limit);
+  return { items, isWhole: next === undefined };
+}
+
+function parseLimit(text: string): number {
+  const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > MAX_LIMIT) throw new InvalidArgumentError(`Write a number from 1 to ${MAX_LIMIT}.`);
+  return limit;
+}
 
 const isoTime = (time: number | undefined): string | undefined =>
   time === undefined ? undefined : new Date(time).toISOString();
@@ -70,5 +92,5 @@ function rowOf(item: SessionRecordingItem): readonly string[] {
   const where = [project, instance === "" ? cluster : instance, namespace, pod].filter((part) => part !== "");
   const words = subresource === "attach" ? "<attach>" : command.join(" ");
   const shown = words.length > MAX_COMMAND ? `${words.slice(0, MAX_COMMAND)}…` : words;
-  return [name, user, where.join("/"), shown, startTime, `${item.durationSeconds}s${item.complete ? "" : "+"}`];
+  return [name, user, where.join("/"), shown, startTime, `${item.durationSeconds}s`, item.state];
 }

@@ -20,7 +20,7 @@ import type { StreamTap } from "../proxy/stream-tap.ts";
 import { RecordedStreams, unrecordedProtocolError } from "./recorded-streams.ts";
 import { RecordingsFullError } from "./recording-file.ts";
 import { type OpenRecording, openRecordingsDirectory, type RecordingsDirectory } from "./recordings-directory.ts";
-import { aboutSession, type SessionPlace } from "./session-about.ts";
+import { aboutSession, projectOwner, type SessionPlace } from "./session-about.ts";
 import { type RecordingFaultReason, SessionRecorder } from "./session-recorder.ts";
 
 export type SessionRecordings = Disposable & {
@@ -120,7 +120,13 @@ export async function openSessionRecordings(base: Foundation): Promise<SessionRe
       if (directory === undefined) why = "the server has no --session-recording-dir";
       else {
         const about = aboutSession(context, place, hostname());
-        return await directory.create(context.audit.auditId, about, ownerOf(context, place));
+        const owner = ownerOf(context, place);
+        return await directory.create({
+          auditId: context.audit.auditId,
+          startedAt: context.receivedAt,
+          about,
+          owner,
+        });
       }
     } catch (error) {
       if (error instanceof RecordingsFullError) {
@@ -213,7 +219,7 @@ const SUBJECT = "session recordings";
 
 /** The share is that of the caller: the right to impersonate others gives no more room. */
 const ownerOf = ({ caller }: RequestContext, { project, cluster }: SessionPlace) => ({
-  project: project === undefined ? `cluster:${cluster}` : `project:${project}`,
+  project: project === undefined ? `cluster:${cluster}` : projectOwner(project),
   user: caller.name,
 });
 

@@ -168,29 +168,53 @@ export class RecordingWriter {
 const fileKey = (key: Uint8Array, head: Uint8Array): Uint8Array =>
   new Uint8Array(hkdfSync("sha256", key, head, "postern session recording", KEY_BYTES));
 
-/** The description of the session. Undefined for a file that breaks off before that. Rejects with RecordingError, and with what the file system says. */
-export async function readAbout(path: string, key: Uint8Array): Promise<JsonObject | undefined> {
+export type RecordingDescription = {
+  readonly about: JsonObject;
+  readonly bytes: number;
+  /** Milliseconds since the epoch. */
+  readonly writtenAt: number;
+};
+
+/** Undefined for a file that breaks off before its description. Rejects with RecordingError, and with what the file system says. */
+export async function readDescription(path: string, key: Uint8Array): Promise<RecordingDescription | undefined> {
   await using handle = await open(path, "r");
-  for await (const { bytes } of chunksOf(handle, key)) return parsedAbout(bytes);
+  for await (const bytes of chunksOf(handle, key, DESCRIPTION_READ_BYTES)) {
+    const { size, mtimeMs } = await handle.stat();
+    return { about: parsedAbout(bytes), bytes: size, writtenAt: mtimeMs };
+  }
   return undefined;
 }
 
-/** The asciicast in parts. Rejects with RecordingError. */
-export async function* readRecording(path: string, key: Uint8Array): AsyncGenerator<Uint8Array> {
+/** The asciicast in parts, with `ending` behind what a file has that breaks off. Rejects with RecordingError. */
+export async function* readRecording(path: string, key: Uint8Array, ending: string): AsyncGenerator<Uint8Array> {
   await using handle = await open(path, "r");
-  let isAbout = true;
-  for await (const { bytes } of chunksOf(handle, key)) {
-    if (!isAbout && bytes.length > 0) yield bytes;
-    isAbout = false;
+  let chunks = 0;
+  for await (const bytes of chunksOf(handle, key, READ_BYTES)) {
+    // Only the last chunk is empty.
+    if (bytes.length === 0) return;
+    if (chunks++ > 0) yield bytes;
   }
+  if (chunks > 1) yield Buffer.from(ending, "utf8");
 }
 
-async function* chunksOf(handle: FileHandle, key: Uint8Array): AsyncGenerator<{ readonly bytes: Uint8Array }> {
+/** Most descriptions are shorter. */
+const DESCRIPTION_READ_BYTES = 4 << 10;
+const READ_BYTES = 64 << 10;
+
+async function* chunksOf(handle: FileHandle, key: Uint8Array, readBytes: number): AsyncGenerator<Uint8Array> {
+  let read: Buffer = Buffer.alloc(0);
   let at = 0;
   const next = async (count: number): Promise<Buffer | undefined> => {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(count), 0, count, at);
-    at += bytesRead;
-    return bytesRead < count ? undefined : buffer;
+    while (read.length < count) {
+      const room = Buffer.alloc(Math.max(count - read.length, readBytes));
+      const { bytesRead } = await handle.read(room, 0, room.length, at);
+      if (bytesRead === 0) return undefined;
+      at += bytesRead;
+      read = Buffer.concat([read, room.subarray(0, bytesRead)]);
+    }
+    const part = read.subarray(0, count);
+    read = read.subarray(count);
+    return part;
   };
   const head = await next(HEAD_BYTES);
   if (head === undefined) return;
@@ -207,12 +231,12 @@ async function* chunksOf(handle: FileHandle, key: Uint8Array): AsyncGenerator<{ 
     const isLast = length === EMPTY_CHUNK_BYTES;
     const bytes = opener.open(sealed, isLast);
     if (bytes === undefined) throw changed();
-    yield { bytes };
+    yield bytes;
     if (isLast) return;
   }
 }
 
-/** Only the last chunk is empty: it has its tag alone. */
+/** The last chunk has its tag alone. */
 const EMPTY_CHUNK_BYTES = 16;
 
 const changed = (): RecordingError =>

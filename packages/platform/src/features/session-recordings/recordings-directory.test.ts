@@ -4,7 +4,12 @@ import { join } from "node:path";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { RecordingError, RecordingsFullError } from "./recording-file.ts";
-import { type OpenRecording, openRecordingsDirectory, type RecordingLimits } from "./recordings-directory.ts";
+import {
+  type OpenRecording,
+  openRecordingsDirectory,
+  type RecordingLimits,
+  type RecordingRange,
+} from "./recordings-directory.ts";
 
 const KEY = Buffer.alloc(32, 7);
 const { clock, random } = systemRuntime;
@@ -22,8 +27,15 @@ type Directory = Awaited<ReturnType<typeof openDirectory>>["directory"];
 
 const OWNER = { project: "project:shop", user: "alice" };
 
+const newRecording = (auditId: string, owner = OWNER, startedAt = Date.now()) => ({
+  auditId,
+  startedAt,
+  about: { user: "alice", startTime: new Date(startedAt).toISOString() },
+  owner,
+});
+
 async function record(directory: Directory, auditId: string, texts: readonly string[], owner = OWNER) {
-  const recording = await directory.create(auditId, { user: "alice" }, owner);
+  const recording = await directory.create(newRecording(auditId, owner));
   for (const text of texts) await recording.writer.write(text);
   const sha256 = await recording.writer.finish();
   await recording.complete();
@@ -38,11 +50,10 @@ async function textOf(directory: Directory, name: string): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-const all = async (directory: Directory) => {
-  const found = [];
-  for await (const each of directory.list()) found.push(each);
-  return found;
-};
+async function all(directory: Directory, range: RecordingRange = {}, count = 100) {
+  const found = await Promise.all((await directory.newest(range, count)).map(directory.describe));
+  return found.filter((each) => each !== undefined);
+}
 
 describe("a directory of recordings", () => {
   it("is for its owner alone, as are the files, and the files show nothing of what they hold", async () => {
@@ -65,11 +76,65 @@ describe("a directory of recordings", () => {
       await record(directory, auditId, ["2"]);
     }
     const found = await all(directory);
-    expect(found.at(-1)).toMatchObject({ name: first.name, isComplete: true, about: { user: "alice" } });
+    expect(found.at(-1)).toMatchObject({ name: first.name, state: "Complete", about: { user: "alice" } });
     expect(found.map(({ name }) => name.split("-")[1])).toEqual(["m", "a", "z", first.name.split("-")[1]]);
     const other = await openDirectory({}, Buffer.alloc(32, 8), parent);
     expect(await all(other.directory)).toEqual([]);
     expect(await other.directory.find(first.name)).toBeUndefined();
+  });
+
+  it("lists those of a time, of a project, and before another, by their names", async () => {
+    const { directory } = await openDirectory();
+    const names = new Map<string, string>();
+    for (const [auditId, at, project] of [
+      ["a", "2026-11-30T08:00:00.000Z", "project:shop"],
+      ["b", "2026-11-30T08:00:00.001Z", "project:bank"],
+      ["c", "2026-11-30T09:00:00.000Z", "project:shop"],
+    ] as const) {
+      const recording = await directory.create(newRecording(auditId, { ...OWNER, project }, Date.parse(at)));
+      await recording.writer.close();
+      names.set(recording.name, auditId);
+    }
+    const listed = async (range: RecordingRange, count = 10) =>
+      (await directory.newest(range, count)).map(({ name }) => names.get(name)).join("");
+    const middle = Date.parse("2026-11-30T08:00:00.001Z");
+    const nameOf = (wanted: string) => [...names].find(([, auditId]) => auditId === wanted)?.[0];
+    expect(await listed({})).toBe("cba");
+    expect(await listed({}, 1)).toBe("c");
+    expect(await listed({ since: middle })).toBe("cb");
+    expect(await listed({ until: middle })).toBe("a");
+    expect(await listed({ until: Number.MAX_SAFE_INTEGER })).toBe("cba");
+    expect(await listed({ project: "project:shop" })).toBe("ca");
+    expect(await listed({ before: nameOf("c") })).toBe("ba");
+    expect(await listed({ before: nameOf("c"), project: "project:shop" })).toBe("a");
+  });
+
+  it("lists each once that changes its name meanwhile", async () => {
+    const { directory, path } = await openDirectory();
+    const { name } = await record(directory, "a", ["1"]);
+    const [file] = await directory.newest({}, 10);
+    await writeFile(join(path, `${name}.cast.part`), "");
+    expect(await directory.newest({}, 10)).toHaveLength(1);
+    await rm(join(path, `${name}.cast.part`));
+    const asItWas = { name, file: `${name}.cast.part`, isComplete: false };
+    expect(file).toMatchObject({ isComplete: true });
+    expect(await directory.describe(asItWas)).toMatchObject({ name, state: "Complete" });
+  });
+
+  it("says of a recording that its server left, at its end, that it broke off", async () => {
+    const { path, directory } = await openDirectory();
+    const startedAt = Date.now() - 7_200_000;
+    const recording = await directory.create(newRecording("left", OWNER, startedAt));
+    await recording.writer.write('{"version":2}\n');
+    await recording.writer.close();
+    expect(await directory.find(recording.name)).toMatchObject({ state: "Open" });
+    expect(await textOf(directory, recording.name)).toBe('{"version":2}\n');
+    const writtenAt = new Date(startedAt + 60_000);
+    await utimes(join(path, `${recording.name}.cast.part`), writtenAt, writtenAt);
+    expect(await directory.find(recording.name)).toMatchObject({ state: "Interrupted" });
+    expect(await textOf(directory, recording.name)).toBe(
+      '{"version":2}\n[60,"m","recording broke off: the server, or its thread, was ended"]\n',
+    );
   });
 
   it("keeps two sessions with the same audit ID apart", async () => {
@@ -90,7 +155,7 @@ describe("a directory of recordings", () => {
 
   it("reads a file that was cut off anywhere as far as its last whole chunk", async () => {
     const { path, directory } = await openDirectory();
-    const recording = await directory.create("killed", { user: "alice" }, OWNER);
+    const recording = await directory.create(newRecording("killed"));
     await recording.writer.write("first\n");
     const whole = recording.writer.size;
     await recording.writer.write("second\n");
@@ -100,7 +165,7 @@ describe("a directory of recordings", () => {
     expect((await stat(file)).size).toBeGreaterThan(recording.writer.size);
     expect(await textOf(directory, recording.name)).toBe("first\nsecond\n");
     await truncate(file, recording.writer.size);
-    expect(await directory.find(recording.name)).toMatchObject({ isComplete: false });
+    expect(await directory.find(recording.name)).toMatchObject({ state: "Open" });
     expect(await textOf(directory, recording.name)).toBe("first\nsecond\n");
     for (let size = recording.writer.size - 1; size > whole; size--) {
       await truncate(file, size);
@@ -134,7 +199,7 @@ describe("a directory of recordings", () => {
   async function fill(directory: Directory, owner = OWNER) {
     const opened: OpenRecording[] = [];
     try {
-      for (;;) opened.push(await directory.create("fill", {}, owner));
+      for (;;) opened.push(await directory.create(newRecording("fill", owner)));
     } catch (error) {
       expect(error).toBeInstanceOf(RecordingsFullError);
     }
@@ -149,7 +214,7 @@ describe("a directory of recordings", () => {
     await Promise.all(
       Array.from({ length: 24 }, async (_, index) => {
         const owner = { project: `project:${index % 3}`, user: `user-${index % 4}` };
-        const recording = await threads[index % 2]?.create("grows", {}, owner);
+        const recording = await threads[index % 2]?.create(newRecording("grows", owner));
         if (recording === undefined) return;
         const text = "x".repeat(50_000);
         try {
@@ -191,20 +256,20 @@ describe("a directory of recordings", () => {
     expect(greedy.length).toBeGreaterThan(colleague.length);
     // Room that is given back is there at once.
     for (const recording of greedy) await recording.discard();
-    await (await directory.create("again", {}, OWNER)).discard();
+    await (await directory.create(newRecording("again"))).discard();
   });
 
   it("leaves no file of a recording that has no room", async () => {
     const { path, directory } = await openDirectory({ totalBytes: 1 << 20 });
     await fill(directory);
     const before = (await readdir(path)).length;
-    await expect(directory.create("more", {}, OWNER)).rejects.toThrow(RecordingsFullError);
+    await expect(directory.create(newRecording("more"))).rejects.toThrow(RecordingsFullError);
     expect((await readdir(path)).length).toBe(before);
   });
 
   it("takes what was reserved as free once the server that had reserved it is long gone", async () => {
     const { path, directory } = await openDirectory({ totalBytes: TOTAL });
-    const left = await directory.create("left", {}, OWNER);
+    const left = await directory.create(newRecording("left"));
     await left.writer.reserve(1 << 20);
     const other = await openRecordingsDirectory({
       path,
@@ -230,7 +295,7 @@ describe("a directory of recordings", () => {
 
   it("does not delete the recording of a session that goes on and shows nothing", async () => {
     const { path, directory } = await openDirectory({ maxAgeMs: 3_600_000 });
-    const idle = await directory.create("idle", {}, OWNER);
+    const idle = await directory.create(newRecording("idle"));
     const file = join(path, `${idle.name}.cast.part`);
     const hoursAgo = new Date(Date.now() - 7_200_000);
     await utimes(file, hoursAgo, hoursAgo);

@@ -1,15 +1,18 @@
 // GET /sessionrecordings: the recordings of this server, and below it a recording by its name.
 
-import { RECORDINGS_PATH, type SessionRecordingItem } from "@postern/api/session-recording";
+import { RECORDINGS_PATH, type SessionRecordingItem, type SessionRecordingList } from "@postern/api/session-recording";
 import { ApiError, badRequestError, methodNotAllowedError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import type { ManagementRoute } from "../../foundation/http/feature-route.ts";
 import type { SessionRecordings } from "./feature.ts";
-import { itemOf } from "./session-about.ts";
+import { isRecordingName, type RecordingRange } from "./recordings-directory.ts";
+import { itemOf, projectOwner } from "./session-about.ts";
 
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 5_000;
+/** Files that one list opens: those that its filters leave out take as much time as others. */
+const MAX_OPENED = 5_000;
 /** Longer texts are in no description. */
 const MAX_TEXT = 1024;
 
@@ -18,11 +21,11 @@ type Filter = (item: SessionRecordingItem) => boolean;
 const TEXTS = ["user", "project", "instance", "cluster", "namespace", "pod"] as const;
 const TIMES = ["since", "until"] as const;
 /** `timeout` belongs to every request. */
-const PARAMETERS: readonly string[] = [...TEXTS, ...TIMES, "limit", "timeout"];
+const PARAMETERS: readonly string[] = [...TEXTS, ...TIMES, "limit", "continue", "timeout"];
 
 /**
- * Open to callers that RBAC lets `get` the paths: the platform's administrators. The list is `{"items": [...], "isTruncated": false}`, the newest first, the
- * recording a file in the format asciicast v2.
+ * Open to callers that RBAC lets `get` the paths: the platform's administrators. The list is a SessionRecordingList, the recording a file in the format
+ * asciicast v2.
  */
 export function recordingsRoutes({ directory }: Pick<SessionRecordings, "directory">): readonly ManagementRoute[] {
   const opened = () => {
@@ -34,18 +37,25 @@ export function recordingsRoutes({ directory }: Pick<SessionRecordings, "directo
       path: RECORDINGS_PATH,
       async handle({ request, signal }) {
         mayOnlyRead(request);
-        const { filter, limit } = readQuery(request.query);
+        const { filter, range, limit } = readQuery(request.query);
+        const directory = opened();
+        const files = await directory.newest(range, MAX_OPENED + 1);
         const items: SessionRecordingItem[] = [];
-        let isTruncated = false;
-        for await (const recording of opened().list()) {
+        let looked = 0;
+        for (const file of files.slice(0, MAX_OPENED)) {
+          if (items.length === limit) break;
           signal.throwIfAborted();
-          const item = itemOf(recording);
-          if (!filter(item)) continue;
-          isTruncated = items.length === limit;
-          if (isTruncated) break;
-          items.push(item);
+          looked++;
+          const recording = await directory.describe(file);
+          const item = recording && itemOf(recording);
+          if (item !== undefined && filter(item)) items.push(item);
         }
-        return jsonResponse(200, JSON.stringify({ items, isTruncated }));
+        const last = files[looked - 1];
+        const list: SessionRecordingList = {
+          items,
+          ...(last === undefined || looked === files.length ? {} : { continue: last.name }),
+        };
+        return jsonResponse(200, JSON.stringify(list));
       },
     },
     {
@@ -56,7 +66,7 @@ export function recordingsRoutes({ directory }: Pick<SessionRecordings, "directo
         const found = await opened().find(name);
         if (found === undefined)
           throw notFound(`this server has no recording ${JSON.stringify(name.slice(0, MAX_TEXT))}`);
-        return streamed(opened().read(found));
+        return streamed(name, opened().read(found));
       },
     },
   ];
@@ -69,10 +79,12 @@ function mayOnlyRead({ method }: RequestContext["request"]): void {
 }
 
 /** One whose file was changed breaks off. */
-const streamed = (parts: AsyncIterable<Uint8Array>): ApiResponse => ({
+const streamed = (name: string, parts: AsyncIterable<Uint8Array>): ApiResponse => ({
   status: 200,
   headers: {
     "cache-control": "no-store",
+    // A browser saves it: a container has written it.
+    "content-disposition": `attachment; filename="${name}.cast"`,
     "content-type": "application/x-asciicast",
     "x-content-type-options": "nosniff",
   },
@@ -85,7 +97,11 @@ const streamed = (parts: AsyncIterable<Uint8Array>): ApiResponse => ({
 });
 
 /** Throws ApiError 400 that names the parameter: a list that ignored one would have recordings that it was to leave out. */
-function readQuery(query: URLSearchParams): { readonly filter: Filter; readonly limit: number } {
+function readQuery(query: URLSearchParams): {
+  readonly filter: Filter;
+  readonly range: RecordingRange;
+  readonly limit: number;
+} {
   for (const name of new Set(query.keys())) {
     if (!PARAMETERS.includes(name)) throw badRequestError(`${name.slice(0, MAX_TEXT)}: unknown parameter`);
     if (query.getAll(name).length > 1) throw badRequestError(`${name}: must be given once`);
@@ -104,8 +120,12 @@ function readQuery(query: URLSearchParams): { readonly filter: Filter; readonly 
   const limitText = query.get("limit") ?? String(DEFAULT_LIMIT);
   const limit = /^\d{1,6}$/.test(limitText) ? Number(limitText) : 0;
   if (limit < 1 || limit > MAX_LIMIT) throw badRequestError(`limit: must be a number from 1 to ${MAX_LIMIT}`);
+  const before = query.get("continue") ?? undefined;
+  if (before !== undefined && !isRecordingName(before)) throw badRequestError("continue: must be that of a list");
+  const project = query.get("project") ?? "";
   return {
     limit,
+    range: { before, since, until, project: project === "" ? undefined : projectOwner(project) },
     filter(item) {
       const at = Date.parse(item.startTime);
       if ((since !== undefined && at < since) || (until !== undefined && at >= until)) return false;

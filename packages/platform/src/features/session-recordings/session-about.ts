@@ -19,6 +19,9 @@ export type SessionPlace = {
 const MAX_TEXT = 1024;
 const MAX_WORDS = 64;
 
+/** The name under which a project owns its recordings. */
+export const projectOwner = (project: string): string => `project:${project}`;
+
 /** `server`: its host name. */
 export function aboutSession(context: RequestContext, place: SessionPlace, server: string): JsonObject {
   const { audit, caller, credential, info, receivedAt, request, user } = context;
@@ -48,7 +51,7 @@ export function aboutSession(context: RequestContext, place: SessionPlace, serve
 }
 
 /** The item of a file that this server, or an earlier release, has written: members may be missing. */
-export function itemOf({ name, bytes, writtenAt, isComplete, about }: StoredRecording): SessionRecordingItem {
+export function itemOf({ name, bytes, writtenAt, state, about }: StoredRecording): SessionRecordingItem {
   const text = (value: JsonValue | undefined): string => (typeof value === "string" ? value : "");
   const { startTime, command } = about;
   const startedAt = Date.parse(text(startTime));
@@ -57,7 +60,7 @@ export function itemOf({ name, bytes, writtenAt, isComplete, about }: StoredReco
     startTime: text(startTime),
     durationSeconds: Math.max(0, Math.round((writtenAt - startedAt) / 1000)),
     bytes,
-    complete: isComplete,
+    state,
     user: text(about["user"]),
     project: text(about["project"]),
     instance: text(about["instance"]),
