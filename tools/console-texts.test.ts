@@ -8,10 +8,11 @@ import { expect, it } from "vitest";
 import first from "../packages/console/src/texts/en.json" with { type: "json" };
 import access from "../packages/console/src/texts/en-access.json" with { type: "json" };
 import generators from "../packages/console/src/texts/en-generators.json" with { type: "json" };
+import recordings from "../packages/console/src/texts/en-recordings.json" with { type: "json" };
 import trust from "../packages/console/src/texts/en-trust.json" with { type: "json" };
 
 /** The texts of the first page, and those that come with others. */
-const en = { ...first, ...access, ...generators, ...trust };
+const en = { ...first, ...access, ...generators, ...recordings, ...trust };
 const SOURCES = fileURLToPath(new URL("../packages/console/src", import.meta.url));
 /** Of attributes and members that people see or hear. */
 const SHOWN = new Set(["title", "label", "header", "placeholder", "aria-label", "description", "lead"]);

@@ -423,6 +423,11 @@ const JOBS: { readonly [route: string]: (job: Job) => Promise<void> } = {
     await job.title(job.name);
     expect(await job.codeOf("projects", spec.key)).toBe(401);
   },
+  // Of a server that records: console-recordings.test.ts.
+  async "/recordings"(job) {
+    await job.open("/recordings");
+    await job.page.getByText("This server records no sessions.").waitFor();
+  },
   async "/audit"(job) {
     await job.make("teams");
     await job.open("/audit");

@@ -13,6 +13,7 @@ import { axeFindings, WITHOUT_TRANSITIONS } from "./testing/judge-page.ts";
 import { lengthenLists, ROWS } from "./testing/long-lists.ts";
 import { LONG_TASK_MS, tasksDuring } from "./testing/main-thread.ts";
 import { layoutFaults } from "./testing/page-layout.ts";
+import { showRecordings } from "./testing/sample-recordings.ts";
 import { SHOWN, type SimulatedWeeks, simulateWeeks } from "./testing/simulated-weeks.ts";
 
 const DESK = 1_440;
@@ -70,7 +71,10 @@ describe("a company of two weeks", PATIENCE, () => {
   beforeAll(async () => {
     company = await simulateWeeks();
     page = await administratorOf(company.served);
-    if (PICTURES !== undefined) await nameDirectory(page, company.served.platform.directory);
+    if (PICTURES !== undefined) {
+      await nameDirectory(page, company.served.platform.directory);
+      await showRecordings(page);
+    }
   }, 600_000);
   afterAll(async () => {
     await company?.[Symbol.asyncDispose]();

@@ -67,6 +67,7 @@ const routes = [
   page("/trust/$project/$name", trustViews, "TrustRulePage"),
   page("/identity-providers", trustViews, "ProvidersPage"),
   searched("/audit", trustViews, "AuditPage"),
+  searched("/recordings", () => import("./pages/recordings/recordings-page.tsx"), "RecordingsPage"),
   page("/leak-reports", trustViews, "LeakReportsPage"),
   page("/about", () => import("./pages/about-page.tsx"), "AboutPage"),
   searched("/new/key", forms, "NewKeyPage"),

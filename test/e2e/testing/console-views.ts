@@ -81,6 +81,7 @@ export const viewsOf = (of: ShownObjects): { readonly [route: string]: View } =>
   "/new/identity-provider": { at: "/new/identity-provider", picture: "new-identity-provider" },
   "/leak-reports": { at: "/leak-reports", picture: "leak-reports" },
   "/audit": { at: "/audit", picture: "audit" },
+  "/recordings": { at: "/recordings", picture: "recordings" },
   "/profile": { at: "/profile", picture: "profile" },
   "/about": { at: "/about", picture: "about" },
 });

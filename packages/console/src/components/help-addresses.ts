@@ -29,6 +29,7 @@ const PAGES: readonly (readonly [path: string, address: string])[] = [
   ["/identity-providers", "/docs/guides/identity-providers"],
   ["/new/identity-provider", "/docs/guides/sign-in#set-up-a-provider"],
   ["/leak-reports", "/docs/guides/leaked-key"],
+  ["/recordings", "/docs/guides/session-recordings#see-recordings"],
   ["/audit", "/docs/guides/credential-lifecycle#search-the-audit-log"],
   ["/profile", "/docs/guides/sign-in#when-a-session-becomes-invalid"],
   ["/about", "/docs/operations/running"],

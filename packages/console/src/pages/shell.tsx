@@ -22,6 +22,7 @@ import {
   Search,
   Server,
   Siren,
+  SquareTerminal,
   User,
   Users,
   WifiOff,
@@ -121,6 +122,12 @@ const PLACES: readonly { readonly heading?: TextId; readonly places: readonly Pl
       },
       { to: "/leak-reports", label: "leaks.title", icon: Siren },
       { to: "/audit", label: "audit.title", icon: History, needs: { verb: "get", path: "/audit/events" } },
+      {
+        to: "/recordings",
+        label: "recordings.title",
+        icon: SquareTerminal,
+        needs: { verb: "get", path: "/sessionrecordings" },
+      },
     ],
   },
   {

@@ -4,9 +4,15 @@ import { Fragment, type ReactNode } from "react";
 import en from "./en.json";
 import type access from "./en-access.json";
 import type generators from "./en-generators.json";
+import type recordings from "./en-recordings.json";
 import type trust from "./en-trust.json";
 
-type AnyId = keyof typeof en | keyof typeof access | keyof typeof generators | keyof typeof trust;
+type AnyId =
+  | keyof typeof en
+  | keyof typeof access
+  | keyof typeof generators
+  | keyof typeof recordings
+  | keyof typeof trust;
 /** The ID of a text that depends on a number: it has the forms `<name>.one` and `<name>.other`. */
 export type CountId = AnyId extends infer Id ? (Id extends `${infer Base}.other` ? Base : never) : never;
 export type TextId = Exclude<AnyId, `${CountId}.one` | `${CountId}.other`>;

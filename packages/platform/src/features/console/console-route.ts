@@ -35,6 +35,7 @@ export const CONSOLE_VIEWS: readonly string[] = [
   "identity-providers",
   "leak-reports",
   "audit",
+  "recordings",
   "profile",
   "new",
   "about",
