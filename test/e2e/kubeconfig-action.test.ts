@@ -62,7 +62,7 @@ describe("the kubeconfig of an instance", () => {
       "for another name",
       { ...KIND, metadata: { name: "other" } },
       400,
-      "the name of the object (other) does not match the name on the URL (demo)",
+      "name in URL does not match name in VirtualClusterInstanceKubeConfig object",
     ],
     [
       "with a field of a wrong type",

@@ -1,5 +1,6 @@
 // The definition of a resource. Routes, discovery, OpenAPI, Table, patches, apply and watches are derived from it.
 
+import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { GroupResource, GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
@@ -45,6 +46,8 @@ export type Subresource = {
   get?(context: RequestContext): Promise<KubeObject>;
   /** POST: `body` is pruned and checked against the schema; kind and names are checked. Answered 201. */
   create?(context: RequestContext, body: KubeObject): Promise<KubeObject>;
+  /** Refuses a body of `create` with another name than the path. Default: a 400. */
+  nameFault?(name: string, nameOfPath: string): ApiError;
   /**
    * GET, PUT and PATCH of the whole object through here, as `/status` has them: the object to go on with, of which only what
    * belongs to the subresource has changed; of that only, what `submitted` says is held against the schema. Only for built-in kinds, whose

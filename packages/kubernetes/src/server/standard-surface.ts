@@ -59,7 +59,7 @@ import { createWebhookAdmission } from "../policies/webhooks/webhook-admission.t
 import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "../policies/webhooks/webhook-kinds.ts";
 import { SERVICE_ACCOUNT_ISSUER } from "../service-accounts/bound-token.ts";
 import { createServiceAccountTokens, type ServiceAccountTokens } from "../service-accounts/service-account-tokens.ts";
-import type { TokenSubjects } from "../service-accounts/token-subjects.ts";
+import type { TokenObjects, TokenSubjects } from "../service-accounts/token-subjects.ts";
 import { createServiceNetwork } from "./default-service-network.ts";
 import { firstRoles } from "./first-roles.ts";
 import { podAdmission } from "./pod-admission.ts";
@@ -301,16 +301,15 @@ function createTokensOfAccounts({
   lineages,
 }: StandardSurfaceDeps): (TokenRequestOptions & { readonly tokens: ServiceAccountTokens }) | undefined {
   if (keys === undefined) return undefined;
-  const subjects = (resource: string): TokenSubjects => {
-    const keys = createResourceKeys(composition, { group: "", resource, namespaced: true });
+  const subjects = (resource: string, namespaced = true): TokenSubjects => {
+    const keys = createResourceKeys(composition, { group: "", resource, namespaced });
     return { view: cache.view(keys.prefix), keys };
   };
-  const [accounts, secrets] = [subjects("serviceaccounts"), subjects("secrets")];
-  return {
-    accounts,
-    secrets,
-    tokens: createServiceAccountTokens({ keys, accounts, secrets, runtime, lineages }),
+  const objects: TokenObjects = {
+    accounts: subjects("serviceaccounts"),
+    bound: { pod: subjects("pods"), secret: subjects("secrets"), node: subjects("nodes", false) },
   };
+  return { objects, tokens: createServiceAccountTokens({ keys, objects, runtime, lineages }) };
 }
 
 async function bootstrap(

@@ -23,15 +23,29 @@ import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import { type ClockEpochs, sharedEpochsOf } from "@postern/apiserver/runtime/clock-epochs";
 import { newUid } from "@postern/apiserver/runtime/new-uid";
-import { type BoundToken, boundTokenClaims, readBoundToken, SERVICE_ACCOUNT_ISSUER } from "./bound-token.ts";
+import {
+  type BoundObject,
+  type BoundToken,
+  boundTokenClaims,
+  readBoundToken,
+  SERVICE_ACCOUNT_ISSUER,
+} from "./bound-token.ts";
 import { decodeSegment, keyIdOfToken, openToken, signToken } from "./json-web-token.ts";
 import { readSecretToken, SECRET_TOKEN_ISSUER, type SecretToken, secretTokenClaims, tokenIn } from "./secret-token.ts";
 import type { ServiceAccountKey, ServiceAccountKeys } from "./service-account-key.ts";
-import { findSubject, isThere, type ObjectIdentity, type TokenSubjects, untilChanged } from "./token-subjects.ts";
+import {
+  findSubject,
+  isPodThere,
+  isThere,
+  type ObjectIdentity,
+  type TokenObjects,
+  type TokenSubjects,
+  untilChanged,
+} from "./token-subjects.ts";
 
 export type ServiceAccountTokenRequest = Pick<
   BoundToken,
-  "namespace" | "account" | "secret" | "audiences" | "lineage"
+  "namespace" | "account" | "boundTo" | "nodeOfPod" | "audiences" | "lineage"
 > & {
   readonly expirationSeconds: number;
 };
@@ -51,8 +65,7 @@ export type ServiceAccountTokens = TokenAuthenticator & {
 
 export type ServiceAccountTokensDeps = {
   readonly keys: ServiceAccountKeys;
-  readonly accounts: TokenSubjects;
-  readonly secrets: TokenSubjects;
+  readonly objects: TokenObjects;
   readonly runtime: Runtime;
   /** Asked at every use of a token that goes back to another credential. Absent: no token does. */
   readonly lineages?: LineageVerifier | undefined;
@@ -101,15 +114,17 @@ function authenticateBoundToken(
   audiences: readonly string[],
   untilKeyGoes: RevocationWatch,
 ): Awaitable<Authentication> {
-  const { accounts, secrets, runtime } = deps;
+  const { objects, runtime } = deps;
+  const { accounts } = objects;
   const bound = readBoundToken(claims);
   if (bound === undefined) throw unauthorizedError();
-  const { id, namespace, account, secret } = bound;
+  const { id, namespace, account, boundTo } = bound;
   const from = bound.notBefore * 1000;
   if (runtime.clock.now() < from || epochs.latestSince(from) >= bound.expiresAt * 1000) throw unauthorizedError();
   const common = audiences.filter((audience) => bound.audiences.includes(audience));
   const isOver = (): boolean =>
-    !isThere(accounts, namespace, account) || (secret !== undefined && !isThere(secrets, namespace, secret));
+    !isThere(accounts, namespace, account) ||
+    (boundTo !== undefined && !isBoundObjectThere(objects, namespace, boundTo, runtime.clock.now()));
   if (common.length === 0 || isOver()) throw unauthorizedError();
   const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}${id}`;
   const untilGone = (subjects: TokenSubjects, { name }: ObjectIdentity) =>
@@ -121,16 +136,40 @@ function authenticateBoundToken(
       watchExpiry(bound.expiresAt * 1000, runtime),
       untilKeyGoes,
       untilGone(accounts, account),
-      ...(secret === undefined ? [] : [untilGone(secrets, secret)]),
+      ...(boundTo === undefined ? [] : [untilGone(objects.bound[boundTo.kind], boundTo)]),
       ...descent.watches,
     ]);
     return {
-      user: { ...userOf(namespace, account), extra: { [EXTRA_CREDENTIAL_ID]: [`JTI=${id}`] } },
+      user: { ...userOf(namespace, account), extra: extraOf(bound) },
       credential: { ...descent.credential, id: credentialId, onRevoked },
       audiences: common,
     };
   });
 }
+
+const isBoundObjectThere = (
+  { bound }: TokenObjects,
+  namespace: string,
+  { kind, ...identity }: BoundObject,
+  now: number,
+): boolean =>
+  kind === "pod" ? isPodThere(bound.pod, namespace, identity, now) : isThere(bound[kind], namespace, identity);
+
+/** Source: k8s.io/apiserver/pkg/authentication/serviceaccount/util.go, UserInfo */
+function extraOf({ id, boundTo, nodeOfPod }: BoundToken): NonNullable<UserInfo["extra"]> {
+  const node = boundTo?.kind === "node" ? boundTo : nodeOfPod;
+  return {
+    [EXTRA_CREDENTIAL_ID]: [`JTI=${id}`],
+    ...(boundTo?.kind === "pod" ? { [POD_NAME]: [boundTo.name], [POD_UID]: [boundTo.uid] } : {}),
+    ...(node === undefined ? {} : { [NODE_NAME]: [node.name] }),
+    ...(node?.uid === undefined ? {} : { [NODE_UID]: [node.uid] }),
+  };
+}
+
+const POD_NAME = "authentication.kubernetes.io/pod-name";
+const POD_UID = "authentication.kubernetes.io/pod-uid";
+const NODE_NAME = "authentication.kubernetes.io/node-name";
+const NODE_UID = "authentication.kubernetes.io/node-uid";
 
 /** Throws ApiError 401. */
 function authenticateSecretToken(
@@ -140,7 +179,8 @@ function authenticateSecretToken(
   audiences: readonly string[],
   untilKeyGoes: RevocationWatch,
 ): Awaitable<Authentication> {
-  const { accounts, secrets, runtime } = deps;
+  const { objects, runtime } = deps;
+  const { accounts, bound } = objects;
   const content = readSecretToken(claims);
   if (content === undefined || !audiences.includes(SERVICE_ACCOUNT_ISSUER)) throw unauthorizedError();
   const holder = holderOf(token, content, deps);
@@ -153,7 +193,7 @@ function authenticateSecretToken(
     const onRevoked = watchFirst([
       untilKeyGoes,
       untilChanged(accounts, runtime.scheduler, { namespace, name: account.name }, isOver),
-      untilChanged(secrets, runtime.scheduler, { namespace, name: secretName }, isOver),
+      untilChanged(bound.secret, runtime.scheduler, { namespace, name: secretName }, isOver),
       ...descent.watches,
     ]);
     return {
@@ -194,9 +234,9 @@ const refusedError = (...refusal: ConstructorParameters<typeof CredentialRefused
 function holderOf(
   token: string,
   { namespace, secretName, account }: SecretToken,
-  { accounts, secrets }: ServiceAccountTokensDeps,
+  { objects: { accounts, bound } }: ServiceAccountTokensDeps,
 ): KubeObject | undefined {
-  const secret = findSubject(secrets, namespace, secretName);
+  const secret = findSubject(bound.secret, namespace, secretName);
   return tokenIn(secret) === token && isThere(accounts, namespace, account) ? secret : undefined;
 }
 

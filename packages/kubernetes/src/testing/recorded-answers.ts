@@ -53,11 +53,18 @@ const CHOSEN = new Set([
   "clusterIP",
   "clusterIPs",
   "continue",
+  "expirationTimestamp",
 ]);
 
 /** Lists and maps that Go has and JSON may leave out are null once they have been stored; a dry run shows them empty. */
 const isEmptyOf = (name: string, value: JsonValue): boolean =>
   (name === "endpoints" || name === "limits" || name === "ports") && isJsonArray(value) && value.length === 0;
+
+/** Of the claims of a token, those that name objects. */
+function boundObjects(token: string): JsonValue {
+  const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
+  return withoutChosen({ sub: claims.sub, objects: claims["kubernetes.io"] });
+}
 
 function withoutChosen(value: JsonValue): JsonValue {
   if (isJsonArray(value)) return value.map(withoutChosen);
@@ -65,6 +72,7 @@ function withoutChosen(value: JsonValue): JsonValue {
   const kept: [string, JsonValue][] = Object.entries(value).flatMap(([name, member = null]): [string, JsonValue][] => {
     if (CHOSEN.has(name)) return [];
     if (/controller-uid$/.test(name)) return [[name, "<uid>"]];
+    if (name === "token" && typeof member === "string") return [[name, boundObjects(member)]];
     return [[name, isEmptyOf(name, member) ? null : withoutChosen(member)]];
   });
   return Object.fromEntries(kept);

@@ -70,7 +70,7 @@ async function readAction(
     throw badRequestError("the namespace of the provided object does not match the namespace sent on the request");
   }
   if (name !== "" && name !== info.name) {
-    throw badRequestError(`the name of the object (${name}) does not match the name on the URL (${info.name})`);
+    throw subresource.nameFault?.(name, info.name) ?? badRequestError(nameFaultOf(kind.kind));
   }
   const errors = validateAgainstSchema(object, kind.schema, "");
   if (errors.length > 0) throw invalidObjectError(kind, info.name, errors);
@@ -80,3 +80,6 @@ async function readAction(
     metadata: { ...object.metadata, name: info.name, ...(info.namespace === "" ? {} : { namespace: info.namespace }) },
   };
 }
+
+/** As upstream refuses Bindings and Evictions. */
+const nameFaultOf = (kind: string): string => `name in URL does not match name in ${kind} object`;

@@ -7,6 +7,7 @@ import {
   invalidObjectError,
   notFoundError,
 } from "@postern/apimachinery/meta/api-error";
+import { parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
@@ -15,9 +16,10 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import { type FieldError, invalidError } from "@postern/apimachinery/validation/field-error";
 import { lineageOf } from "@postern/apiserver/authentication/credential-lineage";
 import type { Subresource } from "@postern/apiserver/registry/resource-definition";
-import { SERVICE_ACCOUNT_ISSUER } from "../../service-accounts/bound-token.ts";
+import { type BoundToken, SERVICE_ACCOUNT_ISSUER } from "../../service-accounts/bound-token.ts";
 import type { ServiceAccountTokens } from "../../service-accounts/service-account-tokens.ts";
-import type { ObjectIdentity, TokenSubjects } from "../../service-accounts/token-subjects.ts";
+import type { BoundKind, TokenObjects, TokenSubjects } from "../../service-accounts/token-subjects.ts";
+import type { Pod } from "../workloads/pods/pods.ts";
 import { AUTHENTICATION_GROUP } from "./user-info-fields.ts";
 
 const fields = s.object({
@@ -41,21 +43,24 @@ type TokenRequestSpec = NonNullable<TokenRequest["spec"]>;
 
 export type TokenRequestOptions = {
   readonly tokens: Pick<ServiceAccountTokens, "issue">;
-  readonly accounts: TokenSubjects;
-  readonly secrets: TokenSubjects;
+  readonly objects: TokenObjects;
 };
 
 const DEFAULT_EXPIRATION_SECONDS = 3600;
 const MIN_EXPIRATION_SECONDS = 600;
 const MAX_EXPIRATION_SECONDS = 2 ** 32;
-const ACCOUNTS = { group: "", resource: "serviceaccounts" };
+const TOKEN_REQUEST = { group: AUTHENTICATION_GROUP, kind: "TokenRequest" };
 
 /** Missing and empty fields have the same defaults. */
-export const tokenRequests = ({ tokens, accounts, secrets }: TokenRequestOptions): Subresource => ({
+export const tokenRequests = ({ tokens, objects }: TokenRequestOptions): Subresource => ({
   name: "token",
   kind: { group: AUTHENTICATION_GROUP, version: "v1", kind: "TokenRequest" },
   schema: kindSchema(fields.schema),
   description: "A token that makes its bearer the ServiceAccount.",
+  nameFault(name, account) {
+    const error = invalidError("metadata.name", name, "must match the service account name if specified");
+    return invalidObjectError(TOKEN_REQUEST, account, [error]);
+  },
   async create(context, body) {
     const { receivedAt, info } = context;
     const { name, namespace } = info;
@@ -63,25 +68,25 @@ export const tokenRequests = ({ tokens, accounts, secrets }: TokenRequestOptions
     const { spec = {}, ...request } = body as TokenRequest;
     const audiences = (spec.audiences ?? []).length === 0 ? [SERVICE_ACCOUNT_ISSUER] : (spec.audiences ?? []);
     const expirationSeconds = spec.expirationSeconds ?? DEFAULT_EXPIRATION_SECONDS;
-    const account = find(accounts, namespace, name);
-    if (account === undefined) throw notFoundError(ACCOUNTS, name);
+    const { uid } = find(objects.accounts, namespace, name, "serviceaccounts").metadata;
+    checkAccountUid(name, request.metadata?.uid, uid);
+    const account = { name, uid };
     const errors = validateExpiration(expirationSeconds);
     // Upstream names none: a request for a token has no name of its own.
-    if (errors.length > 0) throw invalidObjectError({ group: AUTHENTICATION_GROUP, kind: "TokenRequest" }, "", errors);
-    const secret = boundSecret(spec, namespace, name, secrets);
+    if (errors.length > 0) throw invalidObjectError(TOKEN_REQUEST, "", errors);
 
     const { token, expiresAt } = tokens.issue({
       namespace,
       account,
-      secret,
+      ...bindingOf(spec, namespace, name, objects.bound),
       audiences,
       expirationSeconds,
       lineage: lineageOf(context),
     });
     return {
       ...request,
-      metadata: { ...request.metadata, name, namespace, creationTimestamp: formatTimestamp(receivedAt) },
-      spec: { ...spec, audiences, expirationSeconds },
+      metadata: { ...request.metadata, name, namespace, uid, creationTimestamp: formatTimestamp(receivedAt) },
+      spec: { ...spec, audiences, expirationSeconds, boundObjectRef: spec.boundObjectRef ?? null },
       status: { token, expirationTimestamp: formatTimestamp(expiresAt) },
     } satisfies KubeObject;
   },
@@ -94,29 +99,55 @@ function validateExpiration(seconds: number): readonly FieldError[] {
   return [];
 }
 
-function boundSecret(
+function checkAccountUid(name: string, asked: string | undefined, uid: string): void {
+  if (asked === undefined || asked === "" || asked === uid) return;
+  const why = `the UID in the token request (${asked}) does not match the UID of the service account (${uid})`;
+  throw conflictError({ group: AUTHENTICATION_GROUP, resource: "TokenRequest" }, name, why);
+}
+
+const RESOURCES: Readonly<Record<BoundKind, string>> = { pod: "pods", secret: "secrets", node: "nodes" };
+const KINDS: Readonly<Record<string, BoundKind>> = { Pod: "pod", Secret: "secret", Node: "node" };
+
+function bindingOf(
   { boundObjectRef: reference }: TokenRequestSpec,
   namespace: string,
   account: string,
-  secrets: TokenSubjects,
-): ObjectIdentity | undefined {
-  if (reference === undefined) return undefined;
-  const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
-  if (apiVersion !== "v1" || kind !== "Secret") {
-    const type = `${apiVersion}, Kind=${kind}`;
-    throw badRequestError(`cannot bind token for serviceaccount ${quoteGo(account)} to object of type ${type}`);
+  objects: TokenObjects["bound"],
+): Pick<BoundToken, "boundTo" | "nodeOfPod"> {
+  if (reference === undefined) return { boundTo: undefined };
+  const { apiVersion = "", kind: named = "", name = "", uid: asked = "" } = reference;
+  const { group, version } = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+  const kind = group === "" && Object.hasOwn(KINDS, named) ? KINDS[named] : undefined;
+  if (kind === undefined) {
+    throw badRequestError(`cannot bind token to object of type ${group}/${version}, Kind=${named}`);
   }
-  const found = find(secrets, namespace, name);
-  const resource = { group: "", resource: "secrets" };
-  if (found === undefined) throw notFoundError(resource, name);
-  if (uid !== "" && uid !== found.uid) {
-    const why = `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
-    throw conflictError(resource, name, why);
+  const found = find(objects[kind], namespace, name, RESOURCES[kind]);
+  const nodeOfPod = kind === "pod" ? nodeOf(found as Pod, account, objects.node) : undefined;
+  const { uid } = found.metadata;
+  if (asked !== "" && asked !== uid) {
+    const why = `the UID in the bound object reference (${asked}) does not match the UID in record. The object might have been deleted and then recreated`;
+    throw conflictError({ group: "", resource: named }, name, why);
   }
-  return found;
+  return { boundTo: { kind, name, uid }, nodeOfPod };
 }
 
-function find({ view, keys }: TokenSubjects, namespace: string, name: string): ObjectIdentity | undefined {
-  const uid = view.get(keys.of(namespace, name))?.decode().metadata.uid;
-  return uid === undefined ? undefined : { name, uid };
+/** Throws ApiError 400 for a pod of another ServiceAccount. */
+function nodeOf({ spec }: Pod, account: string, { view, keys }: TokenSubjects): BoundToken["nodeOfPod"] {
+  if (spec?.serviceAccountName !== account) {
+    const fault = `cannot bind token for serviceaccount ${quoteGo(account)} to pod running with different serviceaccount name.`;
+    throw badRequestError(fault);
+  }
+  const name = spec.nodeName ?? "";
+  return name === "" ? undefined : { name, uid: view.get(keys.of("", name))?.decode().metadata.uid };
+}
+
+type Stored = KubeObject & { readonly metadata: { readonly uid: string } };
+
+/** Throws ApiError 400 or 404. */
+function find({ view, keys }: TokenSubjects, namespace: string, name: string, resource: string): Stored {
+  if (name === "") throw badRequestError("Name parameter required.");
+  const object = view.get(keys.of(namespace, name))?.decode();
+  const uid = object?.metadata.uid;
+  if (object === undefined || uid === undefined) throw notFoundError({ group: "", resource }, name);
+  return { ...object, metadata: { ...object.metadata, uid } };
 }

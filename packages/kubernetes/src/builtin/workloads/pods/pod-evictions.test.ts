@@ -106,10 +106,7 @@ describe("an eviction", () => {
   it("is refused with a wrong name, invalid options, another uid, and two budgets", async () => {
     await make("held", "held", READY);
     const wrong = await send("POST", `${PODS}/held/eviction`, { metadata: { name: "other" } });
-    expect([wrong.status, wrong.json.message]).toEqual([
-      400,
-      "the name of the object (other) does not match the name on the URL (held)",
-    ]);
+    expect([wrong.status, wrong.json.message]).toEqual([400, "name in URL does not match name in Eviction object"]);
     expect((await evict("held", { deleteOptions: { propagationPolicy: "Sideways" } })).status).toBe(422);
     expect((await evict("held", { deleteOptions: { preconditions: { uid: "none" } } })).status).toBe(409);
     await budget("held-1", "held", { minAvailable: 0 });

@@ -4,6 +4,8 @@ import { createEmbeddedHost, type EmbeddedHost } from "./testing/embedded-host.t
 
 const ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts";
 const SECRETS = "/api/v1/namespaces/default/secrets";
+const PODS = "/api/v1/namespaces/default/pods";
+const NODES = "/api/v1/nodes";
 const REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews";
 const ISSUER = "https://kubernetes.default.svc.cluster.local";
 
@@ -97,7 +99,8 @@ describe("tokens of ServiceAccounts", () => {
     [{ expirationSeconds: 0 }, 422, "may not specify a duration less than 10 minutes"],
     [{ expirationSeconds: 2 ** 32 + 1 }, 422, "may not specify a duration larger than 2^32 seconds"],
     [{ boundObjectRef: { apiVersion: "v1", kind: "Secret", name: "none" } }, 404, 'secrets "none" not found'],
-    [{ boundObjectRef: { apiVersion: "v1", kind: "Pod", name: "p" } }, 400, "cannot bind token for serviceaccount"],
+    [{ boundObjectRef: { apiVersion: "v1", kind: "Pod", name: "p" } }, 404, 'pods "p" not found'],
+    [{ boundObjectRef: { apiVersion: "v1", kind: "Event", name: "e" } }, 400, "cannot bind token to object of type"],
   ])("are not made for %j", async (spec, code, message) => {
     await using host = await createHost();
     await expect(createToken(host, spec)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
@@ -184,6 +187,55 @@ describe("tokens of ServiceAccounts", () => {
     await expect(authenticate(host, token)).rejects.toMatchObject({ code: 401 });
     await post(host, SECRETS, { metadata: { name: "session" } });
     await expect(createToken(host, { boundObjectRef })).rejects.toMatchObject({ code: 409 });
+  });
+
+  it("end with the Node that they are bound to, and name it", async () => {
+    await using host = await createHost();
+    host.keepWorkloads("one");
+    const { uid } = (await post(host, NODES, { metadata: { name: "worker" } })).body.metadata;
+    const boundObjectRef = { apiVersion: "v1", kind: "Node", name: "worker", uid };
+    const { token } = (await createToken(host, { boundObjectRef })).status;
+    let cuts = 0;
+    const authentication = await authenticate(host, token);
+    expect(authentication?.user.extra).toMatchObject({
+      "authentication.kubernetes.io/node-name": ["worker"],
+      "authentication.kubernetes.io/node-uid": [uid],
+    });
+    using _ = authentication?.credential?.onRevoked?.(() => cuts++);
+    await host.request("one", { method: "DELETE", url: `${NODES}/worker` });
+    expect(cuts).toBe(1);
+    await post(host, NODES, { metadata: { name: "worker" } });
+    await expect(authenticate(host, token)).rejects.toMatchObject({ code: 401 });
+  });
+
+  it("end with the pod that they are bound to, a minute after its grace period at the latest", async () => {
+    await using host = await createHost();
+    host.keepWorkloads("one");
+    const { uid } = (await post(host, NODES, { metadata: { name: "worker" } })).body.metadata;
+    const pod = { containers: [{ name: "c", image: "i" }], nodeName: "worker" };
+    const created = await post(host, PODS, { metadata: { name: "p", finalizers: ["example.com/held"] }, spec: pod });
+    const boundObjectRef = { apiVersion: "v1", kind: "Pod", name: "p" };
+    const { token } = (await createToken(host, { boundObjectRef })).status;
+    expect((await authenticate(host, token))?.user.extra).toMatchObject({
+      "authentication.kubernetes.io/pod-name": ["p"],
+      "authentication.kubernetes.io/pod-uid": [created.body.metadata.uid],
+      "authentication.kubernetes.io/node-name": ["worker"],
+      "authentication.kubernetes.io/node-uid": [uid],
+    });
+    // The end of the Node does not end it.
+    await host.request("one", { method: "DELETE", url: `${NODES}/worker` });
+    await host.request("one", { method: "DELETE", url: `${PODS}/p` });
+    host.moveTime(59_000);
+    let cuts = 0;
+    const authentication = await authenticate(host, token);
+    using _ = authentication?.credential?.onRevoked?.(() => cuts++);
+    host.moveTime(60_000);
+    await expect(authenticate(host, token)).rejects.toMatchObject({ code: 401 });
+    expect(cuts).toBe(0);
+    const headers = { "content-type": "application/merge-patch+json" };
+    const body = { metadata: { finalizers: null } };
+    await host.request("one", { method: "PATCH", url: `${PODS}/p`, headers, body });
+    expect(cuts).toBe(1);
   });
 
   it("end when they say (security book 14)", async () => {

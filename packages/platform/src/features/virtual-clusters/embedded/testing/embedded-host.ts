@@ -16,7 +16,7 @@ import { TEST_VERSION } from "../../../../server/testing/tenancy.ts";
 import type { RotationStates } from "../../../certificate-authorities/rotation-states.ts";
 import { standardBindings } from "../bind-roles.ts";
 import { createEmbeddedBackend } from "../embedded-backend.ts";
-import { createEmbeddedClusters } from "../embedded-clusters.ts";
+import { createEmbeddedClusters, NO_SETTINGS } from "../embedded-clusters.ts";
 
 export const names = {
   name: "example",
@@ -60,6 +60,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });
   await cache.ready();
   const errors: unknown[] = [];
+  const withWorkloads = new Set<string>();
   const metrics = createServerMetrics();
   const clusters = createEmbeddedClusters({
     storage,
@@ -75,6 +76,7 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     version: TEST_VERSION,
     webhookMetrics: metrics.webhooks,
     webhooks: { addresses: createAddressRules({ allow: ["127.0.0.1"] }), userAgent: names.name },
+    settingsOf: (uid) => ({ ...NO_SETTINGS, keepsWorkloads: withWorkloads.has(uid) }),
     onError: (error) => errors.push(error),
   });
   const backend = (uid: string) =>
@@ -164,6 +166,10 @@ export async function createEmbeddedHost(storage = createMemoryStorage(), server
     requestAs,
     watch: watchIn,
     settled,
+    /** As `spec.template.workloads: stored` does. */
+    keepWorkloads(uid: string) {
+      withWorkloads.add(uid);
+    },
     /** Where clusters that start from now on are reached. */
     reachedAt(next: ApiAddress | undefined) {
       address.now = next;
