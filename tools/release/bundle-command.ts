@@ -39,11 +39,13 @@ const THREADS = [
   },
   {
     name: "cluster-thread",
-    source: fromRepository("packages/platform/src/features/virtual-clusters/embedded/threads/cluster-thread-main.ts"),
+    source: fromRepository(
+      "packages/platform/src/features/virtual-clusters/embedded/threads/inside/cluster-thread-main.ts",
+    ),
     startedIn: /[\\/]thread-process\.ts$/,
     // As it is formatted there.
     address: `new URL(
-  "../../../../../dist/features/virtual-clusters/embedded/threads/cluster-thread-main.js",
+  "../../../../../../dist/features/virtual-clusters/embedded/threads/inside/cluster-thread-main.js",
   import.meta.url,
 )`,
     // It starts threads for long work.

@@ -21,7 +21,7 @@ import type { RefusalChange } from "./features/sign-in/client-refusals.ts";
 import { LINK_PARAMETER } from "./features/sign-in/link-routes.ts";
 import { createOneTimeLink } from "./features/sign-in/one-time-link.ts";
 import { LINK_PATH } from "./features/sign-in/sign-in-paths.ts";
-import type { CountedClusters } from "./features/virtual-clusters/embedded/threads/counted-clusters.ts";
+import type { CountedClusters } from "./features/virtual-clusters/embedded/threads/front/counted-clusters.ts";
 import type { Configuration } from "./foundation/config/configuration.ts";
 import type { ThreadShare } from "./foundation/config/thread-share.ts";
 import type { Foundation } from "./foundation/foundation.ts";

@@ -9,7 +9,7 @@ import { joinSqliteStorage } from "@postern/stores/sqlite/sqlite-storage";
 import { composeServer, type RunningServer } from "./compose-server.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
 import type { LoadDocumentation } from "./features/documentation/documentation-route.ts";
-import { createLink, type Link } from "./features/virtual-clusters/embedded/threads/link.ts";
+import { createLink, type Link } from "./features/virtual-clusters/embedded/threads/messages/link.ts";
 import { limitLocksBehind } from "./foundation/store/limits-of-threads.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
 import { type OpenedStore, openStore, sharedSqlite } from "./foundation/store/open-store.ts";

@@ -23,7 +23,7 @@ import {
 import {
   type CountedClusters,
   createCountedClusters,
-} from "./features/virtual-clusters/embedded/threads/counted-clusters.ts";
+} from "./features/virtual-clusters/embedded/threads/front/counted-clusters.ts";
 import type { Configuration } from "./foundation/config/configuration.ts";
 import type { ServerStore } from "./foundation/store/open-server-store.ts";
 import { openTracing } from "./foundation/tracing/open-tracing.ts";

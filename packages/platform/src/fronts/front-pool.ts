@@ -13,7 +13,7 @@ import type { GatherUses } from "../features/access-keys/last-use/periodic-write
 import { createUsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
 import type { ServerActivity } from "../features/activity/server-activity.ts";
-import type { CallHandlers } from "../features/virtual-clusters/embedded/threads/link.ts";
+import type { CallHandlers } from "../features/virtual-clusters/embedded/threads/messages/link.ts";
 import { createThreadLimits, type ThreadLimits } from "../foundation/store/limits-of-threads.ts";
 import type { OpenedStore } from "../foundation/store/open-store.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";

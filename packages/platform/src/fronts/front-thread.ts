@@ -7,7 +7,7 @@ import {
   createLink,
   type Link,
   type NoteHandlers,
-} from "../features/virtual-clusters/embedded/threads/link.ts";
+} from "../features/virtual-clusters/embedded/threads/messages/link.ts";
 import {
   BEAT_MS,
   beatsOf,

@@ -62,7 +62,7 @@ import { createTrust, type Trust } from "../features/trust/feature.ts";
 import { trustKinds } from "../features/trust/kinds/index.ts";
 import { openTrustRules } from "../features/trust/trust-rule-index.ts";
 import { spaceController, virtualClusterControllers } from "../features/virtual-clusters/controllers/index.ts";
-import type { CountedClusters } from "../features/virtual-clusters/embedded/threads/counted-clusters.ts";
+import type { CountedClusters } from "../features/virtual-clusters/embedded/threads/front/counted-clusters.ts";
 import { openVirtualClusters, type VirtualClusters } from "../features/virtual-clusters/feature.ts";
 import { openClusterSecretAdmission } from "../features/virtual-clusters/kinds/clusters/secret-writers.ts";
 import { virtualClusterKinds } from "../features/virtual-clusters/kinds/index.ts";

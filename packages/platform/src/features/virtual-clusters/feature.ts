@@ -38,10 +38,10 @@ import { createEmbeddedBackend, type EmbeddedBackendDeps } from "./embedded/embe
 import { createClusters, createEmbeddedClusters, type EmbeddedClusters } from "./embedded/embedded-clusters.ts";
 import { createEmbeddedSpace } from "./embedded/embedded-space.ts";
 import { createInstanceSettings } from "./embedded/instance-settings.ts";
-import { type ClusterFaults, createClusterFaults } from "./embedded/threads/cluster-faults.ts";
-import type { CountedClusters } from "./embedded/threads/counted-clusters.ts";
-import { showThreads } from "./embedded/threads/thread-metrics.ts";
-import { createThreadedHost } from "./embedded/threads/threaded-host.ts";
+import { type ClusterFaults, createClusterFaults } from "./embedded/threads/front/cluster-faults.ts";
+import type { CountedClusters } from "./embedded/threads/front/counted-clusters.ts";
+import { createThreadedHost } from "./embedded/threads/front/threaded-host.ts";
+import { showThreads } from "./embedded/threads/pool/thread-metrics.ts";
 import type { KubernetesBackends } from "./kubernetes-backend/kubernetes-backends.ts";
 import { apiAddressOf, type PlatformEndpoint } from "./platform-endpoint.ts";
 import { reachClusters } from "./reach-clusters.ts";

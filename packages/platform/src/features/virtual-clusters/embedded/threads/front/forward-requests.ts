@@ -3,13 +3,13 @@
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import type { FrontCalls, FrontNotes } from "./cluster-methods.ts";
+import type { FrontCalls, FrontNotes } from "../messages/cluster-methods.ts";
+import type { CallHandlers, NoteHandlers } from "../messages/link.ts";
+import type { CredentialMessage, RequestMessage } from "../messages/request-messages.ts";
+import { packRequest } from "../messages/request-wire.ts";
+import { copyOf, wholeBuffer } from "../messages/wire-bytes.ts";
+import { decodeError } from "../messages/wire-errors.ts";
 import { ForwardedRequest, type Thread } from "./forwarded-request.ts";
-import type { CallHandlers, NoteHandlers } from "./link.ts";
-import type { CredentialMessage, RequestMessage } from "./request-messages.ts";
-import { packRequest } from "./request-wire.ts";
-import { copyOf, wholeBuffer } from "./wire-bytes.ts";
-import { decodeError } from "./wire-errors.ts";
 
 export type RequestForwarder = {
   forward(uid: string, context: RequestContext, user: UserInfo): Promise<ApiResponse>;

@@ -6,12 +6,17 @@ import { watchFirst } from "@postern/apiserver/authentication/revocation-watch";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { createClusterCertificates } from "../cluster-certificates.ts";
-import { type ClusterSecrets, createLiveSecrets } from "../cluster-secrets.ts";
-import { createClusterUsage } from "../cluster-usage.ts";
-import type { EmbeddedCluster } from "../embedded-cluster.ts";
-import { type AuthenticationMessage, secretsMessage, type ThreadCalls, type ThreadNotes } from "./cluster-methods.ts";
-import type { Link } from "./link.ts";
+import { createClusterCertificates } from "../../cluster-certificates.ts";
+import { type ClusterSecrets, createLiveSecrets } from "../../cluster-secrets.ts";
+import { createClusterUsage } from "../../cluster-usage.ts";
+import type { EmbeddedCluster } from "../../embedded-cluster.ts";
+import {
+  type AuthenticationMessage,
+  secretsMessage,
+  type ThreadCalls,
+  type ThreadNotes,
+} from "../messages/cluster-methods.ts";
+import type { Link } from "../messages/link.ts";
 
 export type RemoteClusterDeps = {
   readonly uid: string;

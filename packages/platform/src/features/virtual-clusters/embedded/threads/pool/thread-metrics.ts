@@ -3,9 +3,9 @@
 import { createSeriesCounter } from "@postern/apiserver/metrics/counter-series";
 import { Gauge } from "@postern/apiserver/metrics/gauge";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
+import type { HostThread } from "../front/threaded-host.ts";
 import type { ThreadPool } from "./thread-pool.ts";
 import type { EndReason } from "./thread-process.ts";
-import type { HostThread } from "./threaded-host.ts";
 
 const REASONS = ["stalled", "memory", "crashed"] as const;
 

@@ -13,17 +13,17 @@ import {
   type ConnectionBacklog,
   createWatchBacklog,
 } from "@postern/apiserver/transport/watch-backlog";
-import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
-import { type CallHandlers, type Link, type NoteHandlers, Transferred, type WorkMark } from "./link.ts";
+import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "../messages/cluster-methods.ts";
+import { type CallHandlers, type Link, type NoteHandlers, Transferred, type WorkMark } from "../messages/link.ts";
+import type { RequestMessage } from "../messages/request-messages.ts";
+import { type PackedResponse, packResponse, unpackRequest } from "../messages/request-wire.ts";
+import { copyOf, wholeBuffer } from "../messages/wire-bytes.ts";
+import { decodeError, encodeError } from "../messages/wire-errors.ts";
 import { MarkedWork } from "./marked-work.ts";
 import { createRemoteContext, type RemoteContext } from "./remote-request.ts";
 import { RemoteSink, WINDOW } from "./remote-sink.ts";
 import { RemoteSocket } from "./remote-socket.ts";
-import type { RequestMessage } from "./request-messages.ts";
-import { type PackedResponse, packResponse, unpackRequest } from "./request-wire.ts";
 import { ServedRequest } from "./served-request.ts";
-import { copyOf, wholeBuffer } from "./wire-bytes.ts";
-import { decodeError, encodeError } from "./wire-errors.ts";
 
 export type RequestServer = Disposable & {
   readonly calls: Pick<CallHandlers<ThreadCalls>, "request">;

@@ -1,9 +1,9 @@
 // The front as a cluster thread writes a stream to it. Writers wait while too much is on its way.
 
 import type { ByteSink } from "@postern/apiserver/transport/api-response";
-import type { FrontCalls, FrontNotes } from "./cluster-methods.ts";
-import type { Link } from "./link.ts";
-import { copyOf, movedFrom } from "./wire-bytes.ts";
+import type { FrontCalls, FrontNotes } from "../messages/cluster-methods.ts";
+import type { Link } from "../messages/link.ts";
+import { copyOf, movedFrom } from "../messages/wire-bytes.ts";
 
 /** Bytes of one stream that are on their way. */
 export const WINDOW = 64 * 1024;

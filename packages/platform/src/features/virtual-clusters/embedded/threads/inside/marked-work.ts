@@ -1,7 +1,7 @@
 // Long work that continues for its cluster after it has waited.
 
 import { type LongWork, WorkParts } from "@postern/apiserver/limits/long-work";
-import type { WorkMark } from "./link.ts";
+import type { WorkMark } from "../messages/link.ts";
 
 export class MarkedWork extends WorkParts {
   readonly #mark: WorkMark;

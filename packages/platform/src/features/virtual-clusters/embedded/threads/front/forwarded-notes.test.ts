@@ -7,10 +7,10 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import { expect, it } from "vitest";
-import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
+import { createRequestServer } from "../inside/serve-requests.ts";
+import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "../messages/cluster-methods.ts";
+import { createLink, type Link } from "../messages/link.ts";
 import { createRequestForwarder } from "./forward-requests.ts";
-import { createLink, type Link } from "./link.ts";
-import { createRequestServer } from "./serve-requests.ts";
 
 const WARNING = 'unknown field "spec.bogus"';
 

@@ -3,15 +3,15 @@
 import { readFileSync } from "node:fs";
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import { withWholeYoungGeneration } from "../../../../foundation/whole-young-generation.ts";
-import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
-import type { ClusterThreadData } from "./cluster-thread.ts";
-import { type CallHandlers, createLink, type Link, type NoteHandlers } from "./link.ts";
-import { BEAT_MS, createThreadMemory, readThreadState, type ThreadReadings } from "./thread-state.ts";
+import { withWholeYoungGeneration } from "../../../../../foundation/whole-young-generation.ts";
+import type { ClusterThreadData } from "../inside/cluster-thread.ts";
+import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "../messages/cluster-methods.ts";
+import { type CallHandlers, createLink, type Link, type NoteHandlers } from "../messages/link.ts";
+import { BEAT_MS, createThreadMemory, readThreadState, type ThreadReadings } from "../messages/thread-state.ts";
 
 /** The built JavaScript, also where this file itself is run from its source: Node cannot start a thread from TypeScript. */
 const SCRIPT = new URL(
-  "../../../../../dist/features/virtual-clusters/embedded/threads/cluster-thread-main.js",
+  "../../../../../../dist/features/virtual-clusters/embedded/threads/inside/cluster-thread-main.js",
   import.meta.url,
 );
 

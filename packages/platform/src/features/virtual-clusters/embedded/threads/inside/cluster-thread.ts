@@ -11,13 +11,13 @@ import type { BacklogLimits } from "@postern/apiserver/transport/watch-backlog";
 import { createCompiledDefinitions } from "@postern/kubernetes/custom-resources/compiled-definitions";
 import { startWorkThreads } from "@postern/kubernetes/server/start-work-threads";
 import type { WebhookCaller } from "@postern/kubernetes/webhooks/webhook-caller";
-import { virtualClusterComposition } from "../../../../foundation/encryption/internal-records.ts";
-import { SERVED_VERSION } from "../../../../foundation/served-version.ts";
-import { currentLimitLocks, limitLocksBehind } from "../../../../foundation/store/limits-of-threads.ts";
-import { type TenantReach, tenantAddressRules } from "../../../../foundation/upstream/tenant-addresses.ts";
-import { createClusterMemory } from "../../../budgets/cluster-memory.ts";
-import { standardBindings } from "../bind-roles.ts";
-import { type ClusterSettings, type LocalCluster, startEmbeddedCluster } from "../embedded-cluster.ts";
+import { virtualClusterComposition } from "../../../../../foundation/encryption/internal-records.ts";
+import { SERVED_VERSION } from "../../../../../foundation/served-version.ts";
+import { currentLimitLocks, limitLocksBehind } from "../../../../../foundation/store/limits-of-threads.ts";
+import { type TenantReach, tenantAddressRules } from "../../../../../foundation/upstream/tenant-addresses.ts";
+import { createClusterMemory } from "../../../../budgets/cluster-memory.ts";
+import { standardBindings } from "../../bind-roles.ts";
+import { type ClusterSettings, type LocalCluster, startEmbeddedCluster } from "../../embedded-cluster.ts";
 import {
   type EndpointMessage,
   type FrontCalls,
@@ -26,15 +26,15 @@ import {
   readSecretsMessage,
   type ThreadCalls,
   type ThreadNotes,
-} from "./cluster-methods.ts";
-import { prefixOfCluster } from "./cluster-prefix.ts";
-import { createLink, type Link, type Port, type WorkMark } from "./link.ts";
+} from "../messages/cluster-methods.ts";
+import { prefixOfCluster } from "../messages/cluster-prefix.ts";
+import { createLink, type Link, type Port, type WorkMark } from "../messages/link.ts";
+import { createQueueCollector, webhookNotes } from "../messages/reported-metrics.ts";
+import { writeThreadState } from "../messages/thread-state.ts";
+import { encodeError } from "../messages/wire-errors.ts";
 import { createRemoteStorage, createRemoteWatches } from "./remote-storage.ts";
-import { createQueueCollector, webhookNotes } from "./reported-metrics.ts";
 import { createRequestServer } from "./serve-requests.ts";
-import { writeThreadState } from "./thread-state.ts";
 import { createThreadUsage } from "./thread-usage.ts";
-import { encodeError } from "./wire-errors.ts";
 
 /** The data that a thread is started with. */
 export type ClusterThreadData = {

@@ -11,9 +11,9 @@ import type { Awaitable } from "@postern/apiserver/runtime/awaitable";
 import { ApiRequest, type RequestHeaders, type UpgradeRequest } from "@postern/apiserver/transport/api-request";
 import type { Cancellation } from "@postern/apiserver/transport/cancellation";
 import type { ConnectionBacklog } from "@postern/apiserver/transport/watch-backlog";
-import type { FrontCalls, FrontNotes } from "./cluster-methods.ts";
-import type { Link } from "./link.ts";
-import type { AuditCall, CredentialMessage, RequestMessage } from "./request-messages.ts";
+import type { FrontCalls, FrontNotes } from "../messages/cluster-methods.ts";
+import type { Link } from "../messages/link.ts";
+import type { AuditCall, CredentialMessage, RequestMessage } from "../messages/request-messages.ts";
 
 type Front = Link<FrontCalls, FrontNotes>;
 

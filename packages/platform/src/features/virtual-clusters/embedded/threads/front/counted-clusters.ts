@@ -1,7 +1,7 @@
 // Counts the objects of clusters that run in threads, and notifies the front of changes.
 
 import type { CountedViews } from "@postern/apiserver/cache/counted-views";
-import { CLUSTERS_PREFIX } from "./cluster-prefix.ts";
+import { CLUSTERS_PREFIX } from "../messages/cluster-prefix.ts";
 
 export type CountedClusters = CountedViews & {
   /** Calls back after each change under the prefix of a resource. */

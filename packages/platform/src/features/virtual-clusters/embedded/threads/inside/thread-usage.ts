@@ -1,7 +1,7 @@
 // The objects and bytes of the clusters that run in a thread, each counted by its own watch cache.
 
 import { NOTHING_STORED, StoredUsage, type UsageListener } from "@postern/apiserver/cache/stored-usage";
-import { keptMemoryOf } from "../../../budgets/kept-memory.ts";
+import { keptMemoryOf } from "../../../../budgets/kept-memory.ts";
 
 export type ThreadUsage = Pick<StoredUsage, "of" | "compositions" | "onChange" | "onObject"> & {
   /** For the cache of a cluster that starts. */

@@ -13,7 +13,7 @@ import {
   ValueTooLargeError,
 } from "@postern/apiserver/storage/storage-errors";
 import { PeerFault, StreamFault } from "@postern/apiserver/transport/api-response";
-import { ObjectsError } from "../apply-objects.ts";
+import { ObjectsError } from "../../apply-objects.ts";
 
 type Common = { readonly message: string; readonly stack?: string | undefined; readonly cause?: WireError | undefined };
 

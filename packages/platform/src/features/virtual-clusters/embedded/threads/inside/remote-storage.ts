@@ -1,11 +1,11 @@
 // The part of the store of one cluster, as its thread sees it: the front reads, writes and watches for it.
 
 import type { Revision, Storage, WatchObserver } from "@postern/apiserver/storage/storage";
-import type { FrontCalls, FrontNotes, ThreadNotes } from "./cluster-methods.ts";
-import { prefixOfCluster } from "./cluster-prefix.ts";
-import type { Link, NoteHandlers } from "./link.ts";
-import { unpackEntries, unpackEvents, wholeBuffer } from "./wire-bytes.ts";
-import { decodeError } from "./wire-errors.ts";
+import type { FrontCalls, FrontNotes, ThreadNotes } from "../messages/cluster-methods.ts";
+import { prefixOfCluster } from "../messages/cluster-prefix.ts";
+import type { Link, NoteHandlers } from "../messages/link.ts";
+import { unpackEntries, unpackEvents, wholeBuffer } from "../messages/wire-bytes.ts";
+import { decodeError } from "../messages/wire-errors.ts";
 
 /** The watches of the store of all clusters of a thread. */
 export type RemoteWatches = {

@@ -7,8 +7,8 @@ import { runInNewContext } from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
 import { giveWay } from "@postern/apiserver/runtime/give-way";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
+import { BEAT_MS, writeThreadState } from "../messages/thread-state.ts";
 import { type ClusterThreadData, startClusterThread } from "./cluster-thread.ts";
-import { BEAT_MS, writeThreadState } from "./thread-state.ts";
 
 // The front starts this file with this data.
 const data = workerData as ClusterThreadData & { readonly limitBytes: number };

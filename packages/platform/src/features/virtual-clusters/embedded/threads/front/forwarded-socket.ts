@@ -3,9 +3,9 @@
 import type { Duplex } from "node:stream";
 import { caught } from "@postern/apimachinery/steps/caught";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
-import type { Link } from "./link.ts";
-import { copyOf } from "./wire-bytes.ts";
+import type { ThreadCalls, ThreadNotes } from "../messages/cluster-methods.ts";
+import type { Link } from "../messages/link.ts";
+import { copyOf } from "../messages/wire-bytes.ts";
 
 type Thread = Pick<Link<ThreadCalls, ThreadNotes>, "note">;
 

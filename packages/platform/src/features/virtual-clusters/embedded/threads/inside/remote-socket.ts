@@ -1,9 +1,9 @@
 // The connection of a client that a cluster thread has taken over, such as a WebSocket: the front passes its bytes on.
 
 import { Duplex } from "node:stream";
-import type { FrontCalls, FrontNotes } from "./cluster-methods.ts";
-import type { Link } from "./link.ts";
-import { copyOf, movedFrom } from "./wire-bytes.ts";
+import type { FrontCalls, FrontNotes } from "../messages/cluster-methods.ts";
+import type { Link } from "../messages/link.ts";
+import { copyOf, movedFrom } from "../messages/wire-bytes.ts";
 
 export class RemoteSocket extends Duplex {
   readonly #request: number;

@@ -3,7 +3,7 @@
 
 import { ApiError, serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
-import { ALONE_THREADS } from "../../../budgets/memory-limit.ts";
+import { ALONE_THREADS } from "../../../../budgets/memory-limit.ts";
 import { createQuarantine, type Quarantine } from "./quarantine.ts";
 import type { EndReason } from "./thread-process.ts";
 

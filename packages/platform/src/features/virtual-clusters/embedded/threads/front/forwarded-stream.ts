@@ -3,9 +3,9 @@
 import { serviceUnavailableError } from "@postern/apimachinery/meta/api-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { type ByteSink, PeerFault } from "@postern/apiserver/transport/api-response";
-import type { ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
-import type { Link } from "./link.ts";
-import { encodeError } from "./wire-errors.ts";
+import type { ThreadCalls, ThreadNotes } from "../messages/cluster-methods.ts";
+import type { Link } from "../messages/link.ts";
+import { encodeError } from "../messages/wire-errors.ts";
 
 type Thread = Pick<Link<ThreadCalls, ThreadNotes>, "note">;
 

@@ -11,10 +11,10 @@ import { createTestContext } from "@postern/apiserver/testing/test-context";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
 import { Cancellation } from "@postern/apiserver/transport/cancellation";
 import { describe, expect, it } from "vitest";
-import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
+import { createRequestServer } from "../inside/serve-requests.ts";
+import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "../messages/cluster-methods.ts";
+import { createLink, type Link } from "../messages/link.ts";
 import { createRequestForwarder, type RequestForwarder } from "./forward-requests.ts";
-import { createLink, type Link } from "./link.ts";
-import { createRequestServer } from "./serve-requests.ts";
 
 const SEED = Number(process.env["TEST_SEED"]);
 const WORLDS = Number(process.env["WORLDS"] ?? 30);

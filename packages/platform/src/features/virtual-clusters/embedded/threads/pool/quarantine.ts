@@ -1,7 +1,7 @@
 // Clusters that stopped their thread: each runs alone for a while, and pauses longer after each time, as containers in CrashLoopBackOff.
 
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { ClusterFault } from "../embedded-clusters.ts";
+import type { ClusterFault } from "../../embedded-clusters.ts";
 import type { EndReason } from "./thread-process.ts";
 
 export type Quarantine = {

@@ -1,6 +1,6 @@
 // The part of the store that belongs to an embedded cluster.
 
-import { compositionPrefix, virtualClusterComposition } from "../../../../foundation/encryption/internal-records.ts";
+import { compositionPrefix, virtualClusterComposition } from "../../../../../foundation/encryption/internal-records.ts";
 
 /** By the uid of its instance. */
 export const prefixOfCluster = (uid: string): string => compositionPrefix(virtualClusterComposition(uid));

@@ -2,12 +2,12 @@
 
 import type { Storage, WatchObserver } from "@postern/apiserver/storage/storage";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "../messages/cluster-methods.ts";
+import { prefixOfCluster } from "../messages/cluster-prefix.ts";
+import { type CallHandlers, type Link, type NoteHandlers, Transferred } from "../messages/link.ts";
+import { buffersOf, packEntries, packEvents } from "../messages/wire-bytes.ts";
+import { encodeError } from "../messages/wire-errors.ts";
 import type { ClusterFeed } from "./cluster-feed.ts";
-import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
-import { prefixOfCluster } from "./cluster-prefix.ts";
-import { type CallHandlers, type Link, type NoteHandlers, Transferred } from "./link.ts";
-import { buffersOf, packEntries, packEvents } from "./wire-bytes.ts";
-import { encodeError } from "./wire-errors.ts";
 
 type StorageCall = "get" | "list" | "create" | "update" | "delete" | "checkRoom" | "currentRevision";
 

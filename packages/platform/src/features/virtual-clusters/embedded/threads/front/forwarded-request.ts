@@ -2,13 +2,13 @@
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import type { ThreadCalls, ThreadNotes } from "./cluster-methods.ts";
+import type { ThreadCalls, ThreadNotes } from "../messages/cluster-methods.ts";
+import type { Link } from "../messages/link.ts";
+import type { AuditCall } from "../messages/request-messages.ts";
+import { type PackedRequest, type PackedResponse, unpackResponse } from "../messages/request-wire.ts";
+import { encodeError } from "../messages/wire-errors.ts";
 import { ForwardedSocket } from "./forwarded-socket.ts";
 import { ForwardedStream } from "./forwarded-stream.ts";
-import type { Link } from "./link.ts";
-import type { AuditCall } from "./request-messages.ts";
-import { type PackedRequest, type PackedResponse, unpackResponse } from "./request-wire.ts";
-import { encodeError } from "./wire-errors.ts";
 
 export type Thread = Pick<Link<ThreadCalls, ThreadNotes>, "call" | "note">;
 
