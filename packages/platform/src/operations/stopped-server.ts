@@ -9,7 +9,7 @@ import { openAccessKeys } from "../features/access-keys/feature.ts";
 import { openAccessGrants } from "../features/access-requests/access-grants.ts";
 import { credentialPrefixes, openCertificates } from "../features/certificates/feature.ts";
 import { openDirectory } from "../features/directory/feature.ts";
-import { openIdentityProviders, unionGrants } from "../features/sign-in/identity-provider-index.ts";
+import { openIdentityProviders, unionGrants } from "../features/sign-in/providers/identity-provider-index.ts";
 import { openTrustRules } from "../features/trust/trust-rule-index.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
 import { ConfigurationError } from "../foundation/config/configuration-error.ts";

@@ -12,7 +12,7 @@ import { mountRequest } from "@postern/apiserver/transport/mount-request";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { resolveProxiedRequest } from "../features/authorization/request/proxied-call.ts";
 import { isMistyped } from "../features/console/console-route.ts";
-import { type BrowserSessionDeps, openedBySessions } from "../features/sign-in/browser-session.ts";
+import { type BrowserSessionDeps, openedBySessions } from "../features/sign-in/sessions/browser-session.ts";
 import { type FeatureRoute, isBelow } from "../foundation/http/feature-route.ts";
 import { BACKUP_PATH } from "../operations/backup/backup-route.ts";
 

@@ -52,11 +52,11 @@ import { createNoticeController, createNoticeMetrics, openNoticeWebhook } from "
 import { projectControllers } from "../features/projects/controllers/index.ts";
 import { projectKinds } from "../features/projects/kinds/index.ts";
 import { openSessionRecordings, type SessionRecordings } from "../features/session-recordings/feature.ts";
-import type { RefusalChannel } from "../features/sign-in/client-refusals.ts";
 import { signInControllers } from "../features/sign-in/controllers/index.ts";
 import { createSignIn, type SignIn } from "../features/sign-in/feature.ts";
-import { openIdentityProviders, unionGrants } from "../features/sign-in/identity-provider-index.ts";
 import { signInKinds } from "../features/sign-in/kinds/index.ts";
+import type { RefusalChannel } from "../features/sign-in/providers/client-refusals.ts";
+import { openIdentityProviders, unionGrants } from "../features/sign-in/providers/identity-provider-index.ts";
 import { trustControllers } from "../features/trust/controllers/index.ts";
 import { createTrust, type Trust } from "../features/trust/feature.ts";
 import { trustKinds } from "../features/trust/kinds/index.ts";

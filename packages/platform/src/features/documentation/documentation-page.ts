@@ -1,6 +1,6 @@
 // A page of the documentation as a document: navigation at the side, contents and article from the build. No scripts.
 
-import { Html, html } from "../sign-in/pages.ts";
+import { Html, html } from "../sign-in/pages/pages.ts";
 import type { DocumentsHead } from "./documentation-build.ts";
 
 export const ROOT = "/docs";

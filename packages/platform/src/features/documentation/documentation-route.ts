@@ -12,7 +12,7 @@ import { allowAnybody, anonymousCallers } from "../../foundation/http/anonymous-
 import { type FeatureRoute, isBelow } from "../../foundation/http/feature-route.ts";
 import { loadOnce } from "../../foundation/http/load-once.ts";
 import { codingOf, isKnown, PER_SOURCE, PUBLIC_HEADERS } from "../console/public-files.ts";
-import { cookieOf } from "../sign-in/cookies-and-origins.ts";
+import { cookieOf } from "../sign-in/sessions/cookies-and-origins.ts";
 import { THEME_COOKIE } from "../sign-in/sign-in-paths.ts";
 import type { DocumentationBuild, DocumentsHead } from "./documentation-build.ts";
 import { documentOf, INDEX_PATH, MISSING, ROOT, STYLE_PATH } from "./documentation-page.ts";

@@ -4,12 +4,12 @@
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { auditIssued, auditRefusal } from "./audit-sign-in.ts";
-import { checkSameOrigin } from "./cookies-and-origins.ts";
 import { refused, sessionPage } from "./login-routes.ts";
-import { failurePage, html, pageResponse } from "./pages.ts";
-import { endEarlier, sessionOf } from "./session.ts";
+import { failurePage, html, pageResponse } from "./pages/pages.ts";
+import { askedByForm } from "./pages/sign-in-forms.ts";
+import { checkSameOrigin } from "./sessions/cookies-and-origins.ts";
+import { endEarlier, sessionOf } from "./sessions/session.ts";
 import type { SignInRoutesDeps } from "./sign-in-deps.ts";
-import { askedByForm } from "./sign-in-forms.ts";
 import { LINK_PATH } from "./sign-in-paths.ts";
 
 /** The parameter with the secret. */

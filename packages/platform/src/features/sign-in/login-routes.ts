@@ -3,14 +3,14 @@
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { auditIssued, auditProvider, auditRefusal, auditUser, auditWarning } from "./audit-sign-in.ts";
-import { checkSameOrigin, safeReturnPath, setCookie } from "./cookies-and-origins.ts";
-import { SignInRefusal } from "./map-claims.ts";
-import { failurePage, type Html, html, pageResponse, redirectResponse } from "./pages.ts";
-import { ProviderClockError, ProviderError, ProviderRefusal, saidByProvider } from "./provider-faults.ts";
-import { endEarlier, sessionOf } from "./session.ts";
+import { failurePage, type Html, html, pageResponse, redirectResponse } from "./pages/pages.ts";
+import { askedByForm, isSameText } from "./pages/sign-in-forms.ts";
+import { SignInRefusal } from "./providers/map-claims.ts";
+import { ProviderClockError, ProviderError, ProviderRefusal, saidByProvider } from "./providers/provider-faults.ts";
+import { checkSameOrigin, safeReturnPath, setCookie } from "./sessions/cookies-and-origins.ts";
+import { endEarlier, sessionOf } from "./sessions/session.ts";
 import type { SignInRoutesDeps } from "./sign-in-deps.ts";
 import { LIFE_SECONDS, type SignInPurpose, type SignInTransaction } from "./sign-in-flow.ts";
-import { askedByForm, isSameText } from "./sign-in-forms.ts";
 import {
   CALLBACK_PATH,
   CONFIRM_PATH,

@@ -6,7 +6,7 @@ import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { SealedValues } from "../../foundation/encryption/sealed-value.ts";
-import { cookieOf, setCookie } from "./cookies-and-origins.ts";
+import { cookieOf, setCookie } from "./sessions/cookies-and-origins.ts";
 
 export type SignInPurpose =
   /** A browser session, which continues at a path. */

@@ -9,15 +9,15 @@ import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-requ
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { Foundation } from "../../foundation/foundation.ts";
 import { oauthAnswer } from "../../foundation/issuers/token-endpoint.ts";
-import { type BackChannelLogoutDeps, logOutByBackChannel } from "./back-channel-logout.ts";
-import { confirmPage, confirmSignIn } from "./confirm-routes.ts";
-import { authorizeDevice, devicePage, takeUserCode } from "./device-codes.ts";
+import { confirmPage, confirmSignIn } from "./command-line/confirm-routes.ts";
+import { authorizeDevice, devicePage, takeUserCode } from "./command-line/device-codes.ts";
+import { authorize, describeServer, showClientKeys } from "./command-line/oauth-routes.ts";
 import { showLink, signInWithLink } from "./link-routes.ts";
 import { finishSignIn, openLogin, signInWithKey, startSignIn } from "./login-routes.ts";
-import { authorize, describeServer, showClientKeys } from "./oauth-routes.ts";
-import { errorPage, inTheme, redirectResponse } from "./pages.ts";
-import { profilePage, signOut } from "./profile-routes.ts";
-import { closeSession, openSession, showSession } from "./session-routes.ts";
+import { errorPage, inTheme, redirectResponse } from "./pages/pages.ts";
+import { type BackChannelLogoutDeps, logOutByBackChannel } from "./sessions/back-channel-logout.ts";
+import { profilePage, signOut } from "./sessions/profile-routes.ts";
+import { closeSession, openSession, showSession } from "./sessions/session-routes.ts";
 import type { SignInRoutesDeps } from "./sign-in-deps.ts";
 import {
   AUTHORIZE_PATH,

@@ -4,11 +4,11 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import type { CallManagement } from "../../foundation/http/management-call.ts";
 import type { Confirmation } from "../access-keys/proofs/proof-of-possession.ts";
-import type { IdentityProviders } from "./identity-provider-index.ts";
-import type { LoginKey, MintChild, MintLogin, SignedIn } from "./login-keys.ts";
-import { mapClaims, SignInRefusal } from "./map-claims.ts";
-import type { ProviderAnswer } from "./provider-client.ts";
-import type { IdentityProviderState } from "./provider-state.ts";
+import type { IdentityProviders } from "./providers/identity-provider-index.ts";
+import { mapClaims, SignInRefusal } from "./providers/map-claims.ts";
+import type { ProviderAnswer } from "./providers/provider-client.ts";
+import type { IdentityProviderState } from "./providers/provider-state.ts";
+import type { LoginKey, MintChild, MintLogin, SignedIn } from "./sessions/login-keys.ts";
 import type { SignInUsers } from "./sign-in-users.ts";
 
 /** A user who has authenticated at a provider, between the steps of a sign-in. Stored encrypted. */

@@ -9,8 +9,8 @@ import type { InstalledResource } from "@postern/apiserver/registry/resource-reg
 import type { Foundation } from "../../foundation/foundation.ts";
 import type { Directory, DirectoryUser } from "../directory/directory.ts";
 import { objectNameFor } from "../directory/object-name.ts";
-import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
-import type { IdentityProviderState } from "./provider-state.ts";
+import { type MappedIdentity, SignInRefusal } from "./providers/map-claims.ts";
+import type { IdentityProviderState } from "./providers/provider-state.ts";
 
 /** How an identity gets its user: it has it, it is linked to it, or it is created with it. */
 export type FoundUser =

@@ -9,7 +9,7 @@ import { createReachesProject } from "../../authorization/reaches-project.ts";
 import type { Budgets } from "../../budgets/feature.ts";
 import type { CertificateLedger } from "../../certificates/certificate-ledger.ts";
 import type { Directory } from "../../directory/directory.ts";
-import type { IdentityProviders } from "../../sign-in/identity-provider-index.ts";
+import type { IdentityProviders } from "../../sign-in/providers/identity-provider-index.ts";
 import type { PlatformEndpoint } from "../../virtual-clusters/platform-endpoint.ts";
 import type { WrappedValues } from "../../wrapped-values/wrapped-values.ts";
 import type { AccessKeys } from "../feature.ts";

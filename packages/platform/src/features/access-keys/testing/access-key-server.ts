@@ -34,7 +34,7 @@ import type { MemoryBudgets } from "../../budgets/memory-limit.ts";
 import { createCertificateLedger } from "../../certificates/certificate-ledger.ts";
 import { openDirectory } from "../../directory/feature.ts";
 import { directoryKinds } from "../../directory/kinds/index.ts";
-import type { IdentityProviders } from "../../sign-in/identity-provider-index.ts";
+import type { IdentityProviders } from "../../sign-in/providers/identity-provider-index.ts";
 import { openOneTimeDelivery } from "../../wrapped-values/feature.ts";
 import { createAccessKeyAuthenticator } from "../access-key-authenticator.ts";
 import { createGuessRateLimit } from "../chosen-values/guess-rate-limit.ts";

@@ -7,10 +7,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NO_GRANTS } from "../../access-keys/key-grant.ts";
 import { createKeyMint, type KeyMint } from "../../access-keys/kinds/mint-keys.ts";
 import { type AccessKeyServer, createAccessKeyServer } from "../../access-keys/testing/access-key-server.ts";
-import { createMintLogin } from "../login-keys.ts";
-import type { ProviderAnswer } from "../provider-client.ts";
-import { ProviderError, ProviderRefusal } from "../provider-faults.ts";
-import { type IdentityProviderState, readProvider } from "../provider-state.ts";
+import type { ProviderAnswer } from "../providers/provider-client.ts";
+import { ProviderError, ProviderRefusal } from "../providers/provider-faults.ts";
+import { type IdentityProviderState, readProvider } from "../providers/provider-state.ts";
+import { createMintLogin } from "../sessions/login-keys.ts";
 import { createLoginSessions } from "./login-sessions.ts";
 
 const admin = { name: "root", groups: ["system:masters", "system:authenticated"] };

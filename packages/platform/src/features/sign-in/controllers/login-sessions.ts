@@ -17,12 +17,12 @@ import type { KeyGrant } from "../../access-keys/key-grant.ts";
 import { readSealedAccessKey } from "../../access-keys/record/sealed-access-key.ts";
 import { openSecret } from "../../access-keys/record/secret-envelope.ts";
 import type { AccessKeySecrets } from "../../access-keys/secrets/access-key-secrets.ts";
-import type { IdentityProviders } from "../identity-provider-index.ts";
-import { identityFields } from "../login-keys.ts";
-import { mapClaims, SignInRefusal } from "../map-claims.ts";
-import type { ProviderClient } from "../provider-client.ts";
-import { ProviderError, ProviderRefusal } from "../provider-faults.ts";
-import { type IdentityProviderState, PROVIDER_PREFIX } from "../provider-state.ts";
+import type { IdentityProviders } from "../providers/identity-provider-index.ts";
+import { mapClaims, SignInRefusal } from "../providers/map-claims.ts";
+import type { ProviderClient } from "../providers/provider-client.ts";
+import { ProviderError, ProviderRefusal } from "../providers/provider-faults.ts";
+import { type IdentityProviderState, PROVIDER_PREFIX } from "../providers/provider-state.ts";
+import { identityFields } from "../sessions/login-keys.ts";
 import type { SignInUsers } from "../sign-in-users.ts";
 
 const PLACE = "spec.identity.connectorData";

@@ -1,7 +1,7 @@
 // spec.oidcProvider of keys that hold a refresh token, and that a client creates.
 
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
-import type { IdentityProviders } from "../../../sign-in/identity-provider-index.ts";
+import type { IdentityProviders } from "../../../sign-in/providers/identity-provider-index.ts";
 import { callbackUrl } from "../../../sign-in/sign-in-paths.ts";
 import type { PlatformEndpoint } from "../../../virtual-clusters/platform-endpoint.ts";
 

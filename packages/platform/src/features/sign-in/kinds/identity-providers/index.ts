@@ -6,7 +6,7 @@ import { defineResource, type ResourceDefinition } from "@postern/apiserver/regi
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { ageColumn } from "@postern/kubernetes/builtin/builtin-resource";
 import { readyMessageColumn, readyText } from "../../../../foundation/kinds/state-columns.ts";
-import { IDENTITY_PROVIDERS } from "../../provider-state.ts";
+import { IDENTITY_PROVIDERS } from "../../providers/provider-state.ts";
 import { identityProviderStrategy } from "./strategy.ts";
 import { type TestProviderDeps, testProvider } from "./subresources/test.ts";
 

@@ -7,7 +7,7 @@ import type { Authorizer } from "@postern/apiserver/authorization/authorizer";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Strategy } from "@postern/apiserver/registry/strategy";
 import { mayDo } from "../../../../foundation/kinds/may-do.ts";
-import { IDENTITY_PROVIDERS, termsOfProvider } from "../../provider-state.ts";
+import { IDENTITY_PROVIDERS, termsOfProvider } from "../../providers/provider-state.ts";
 import { validateIdentityProvider } from "./validation.ts";
 
 export function identityProviderStrategy(names: PlatformNames, authorizer: Authorizer): Strategy<IdentityProvider> {

@@ -11,7 +11,7 @@ import {
 } from "@postern/apimachinery/validation/field-error";
 import { claimExpressionError, conditionError } from "../../../../foundation/issuers/claim-conditions.ts";
 import { validateIssuerAddress, validateIssuerCertificates } from "../../../../foundation/issuers/validate-issuer.ts";
-import { usesAssertion } from "../../client-assertion.ts";
+import { usesAssertion } from "../../providers/client-assertion.ts";
 
 type Mapping = IdentityProviderSpec["claimMappings"]["username"];
 

@@ -18,13 +18,13 @@ import {
 } from "../../../../../foundation/issuers/signed-token.ts";
 import type { Directory } from "../../../../directory/directory.ts";
 import { shownClaims } from "../../../../trust/trust-rule-state.ts";
-import { usesAssertion } from "../../../client-assertion.ts";
 import type { SignIn } from "../../../feature.ts";
-import { type MappedIdentity, mapClaims, SignInRefusal } from "../../../map-claims.ts";
-import { MAX_ID_TOKEN_LENGTH } from "../../../provider-client.ts";
-import { ProviderError } from "../../../provider-faults.ts";
-import { IDENTITY_PROVIDERS, type IdentityProviderState } from "../../../provider-state.ts";
-import { checkAuthentication } from "../../../required-authentication.ts";
+import { usesAssertion } from "../../../providers/client-assertion.ts";
+import { type MappedIdentity, mapClaims, SignInRefusal } from "../../../providers/map-claims.ts";
+import { MAX_ID_TOKEN_LENGTH } from "../../../providers/provider-client.ts";
+import { ProviderError } from "../../../providers/provider-faults.ts";
+import { IDENTITY_PROVIDERS, type IdentityProviderState } from "../../../providers/provider-state.ts";
+import { checkAuthentication } from "../../../providers/required-authentication.ts";
 
 export type TestProviderDeps = {
   readonly names: PlatformNames;

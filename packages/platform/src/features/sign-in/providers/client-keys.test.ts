@@ -3,7 +3,7 @@
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { createInternalRecords } from "../../foundation/encryption/internal-records.ts";
+import { createInternalRecords } from "../../../foundation/encryption/internal-records.ts";
 import { type ClientAlgorithm, type ClientKeys, createClientKeys, KEY_LIFE_MS, KEY_OVERLAP_MS } from "./client-keys.ts";
 
 const SEED = Number(process.env["TEST_SEED"]);

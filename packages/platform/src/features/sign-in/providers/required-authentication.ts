@@ -3,7 +3,7 @@
 
 import type { IdentityProviderSpec } from "@postern/api/identity-provider";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { CLOCK_SKEW_MS } from "../../foundation/issuers/signed-token.ts";
+import { CLOCK_SKEW_MS } from "../../../foundation/issuers/signed-token.ts";
 import { SignInRefusal } from "./map-claims.ts";
 import { said } from "./provider-faults.ts";
 

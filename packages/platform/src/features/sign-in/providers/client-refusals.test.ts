@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { openThreadChannel } from "../../fronts/thread-channel.ts";
+import { openThreadChannel } from "../../../fronts/thread-channel.ts";
 import { ClientRefusals, type RefusalChange } from "./client-refusals.ts";
 import type { IdentityProviderState } from "./provider-state.ts";
 

@@ -19,9 +19,9 @@ import {
   type TokenEndpointResponse,
   type TokenEndpointResponseHelpers,
 } from "openid-client";
-import { httpsUrl } from "../../foundation/issuers/fetch-key-set.ts";
-import type { IssuerKeys } from "../../foundation/issuers/issuer-keys.ts";
-import { candidateKeys, decodeToken, isSignedBy, timeError } from "../../foundation/issuers/signed-token.ts";
+import { httpsUrl } from "../../../foundation/issuers/fetch-key-set.ts";
+import type { IssuerKeys } from "../../../foundation/issuers/issuer-keys.ts";
+import { candidateKeys, decodeToken, isSignedBy, timeError } from "../../../foundation/issuers/signed-token.ts";
 import { type ClientAssertions, JWT_BEARER, usesAssertion } from "./client-assertion.ts";
 import { ClientRefusals, type RefusalChannel } from "./client-refusals.ts";
 import { withDistributedClaims } from "./distributed-claims.ts";

@@ -1,10 +1,10 @@
 // The identity providers in memory, and what their sessions may still do.
 
 import { followView } from "@postern/apiserver/cache/view-informer";
-import type { Foundation } from "../../foundation/foundation.ts";
-import { isGrantOfRequest, type KeyGrant, type KeyGrants } from "../access-keys/key-grant.ts";
-import { type KeyRefusal, withdrawn } from "../access-keys/validity/ready-reasons.ts";
-import type { Directory } from "../directory/directory.ts";
+import type { Foundation } from "../../../foundation/foundation.ts";
+import { isGrantOfRequest, type KeyGrant, type KeyGrants } from "../../access-keys/key-grant.ts";
+import { type KeyRefusal, withdrawn } from "../../access-keys/validity/ready-reasons.ts";
+import type { Directory } from "../../directory/directory.ts";
 import { IDENTITY_PROVIDERS, type IdentityProviderState, PROVIDER_PREFIX, readProvider } from "./provider-state.ts";
 
 export type IdentityProviders = KeyGrants &

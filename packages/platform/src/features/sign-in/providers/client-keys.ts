@@ -11,8 +11,8 @@ import {
   createInternalRecords,
   createInternalValues,
   type InternalRecords,
-} from "../../foundation/encryption/internal-records.ts";
-import type { Foundation } from "../../foundation/foundation.ts";
+} from "../../../foundation/encryption/internal-records.ts";
+import type { Foundation } from "../../../foundation/foundation.ts";
 
 const CLIENT_KEYS_RECORD = "client-keys";
 

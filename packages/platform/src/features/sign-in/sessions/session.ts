@@ -3,10 +3,10 @@
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
-import { SESSION_TYPE } from "../access-keys/access-key-state.ts";
+import { SESSION_TYPE } from "../../access-keys/access-key-state.ts";
+import type { SignInRoutesDeps } from "../sign-in-deps.ts";
+import { SESSION_COOKIE } from "../sign-in-paths.ts";
 import { cookieOf } from "./cookies-and-origins.ts";
-import type { SignInRoutesDeps } from "./sign-in-deps.ts";
-import { SESSION_COOKIE } from "./sign-in-paths.ts";
 
 export type Session = {
   /** The value of its access key. */

@@ -4,9 +4,9 @@ import { createHash } from "node:crypto";
 import type { ApiError } from "@postern/apimachinery/meta/api-error";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse, ResponseHeaders } from "@postern/apiserver/transport/api-response";
-import { cookieOf } from "./cookies-and-origins.ts";
+import { cookieOf } from "../sessions/cookies-and-origins.ts";
+import { LOGIN_PATH, THEME_COOKIE } from "../sign-in-paths.ts";
 import { PAGE_STYLE } from "./page-style.ts";
-import { LOGIN_PATH, THEME_COOKIE } from "./sign-in-paths.ts";
 
 /** HTML that is inserted unchanged. */
 export class Html {

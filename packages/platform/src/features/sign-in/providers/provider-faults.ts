@@ -4,10 +4,10 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { redactCredentials } from "@postern/apimachinery/text/redact-credentials";
 import { ClientError, ResponseBodyError, WWWAuthenticateChallengeError } from "openid-client";
-import { FetchError } from "../../foundation/issuers/issuer-keys.ts";
-import { TokenError } from "../../foundation/issuers/signed-token.ts";
-import { withoutInvisible } from "../../foundation/kinds/readable-name.ts";
-import { faultOf } from "../../foundation/upstream/upstream-failure.ts";
+import { FetchError } from "../../../foundation/issuers/issuer-keys.ts";
+import { TokenError } from "../../../foundation/issuers/signed-token.ts";
+import { withoutInvisible } from "../../../foundation/kinds/readable-name.ts";
+import { faultOf } from "../../../foundation/upstream/upstream-failure.ts";
 
 /** The provider refused the code or the refresh token. */
 export class ProviderRefusal extends Error {

@@ -2,15 +2,15 @@
 
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { auditIssued, auditProvider, auditRefusal, auditUser } from "./audit-sign-in.ts";
-import { checkSameOrigin } from "./cookies-and-origins.ts";
-import { AGAIN, noteOf, refused } from "./login-routes.ts";
-import { failurePage, type Html, html, pageResponse, redirectResponse } from "./pages.ts";
-import type { SignInRoutesDeps } from "./sign-in-deps.ts";
-import type { SignInPurpose } from "./sign-in-flow.ts";
-import { askedByForm, isSameText } from "./sign-in-forms.ts";
-import { CONFIRM_PATH, ORIGINAL_CLI_URL } from "./sign-in-paths.ts";
-import { type Proof, readProof, writeProof } from "./sign-in-service.ts";
+import { auditIssued, auditProvider, auditRefusal, auditUser } from "../audit-sign-in.ts";
+import { AGAIN, noteOf, refused } from "../login-routes.ts";
+import { failurePage, type Html, html, pageResponse, redirectResponse } from "../pages/pages.ts";
+import { askedByForm, isSameText } from "../pages/sign-in-forms.ts";
+import { checkSameOrigin } from "../sessions/cookies-and-origins.ts";
+import type { SignInRoutesDeps } from "../sign-in-deps.ts";
+import type { SignInPurpose } from "../sign-in-flow.ts";
+import { CONFIRM_PATH, ORIGINAL_CLI_URL } from "../sign-in-paths.ts";
+import { type Proof, readProof, writeProof } from "../sign-in-service.ts";
 
 /** An authorization code expires after this. */
 const CODE_MS = 60_000;

@@ -4,20 +4,20 @@
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import type { IssuerKeys } from "../../foundation/issuers/issuer-keys.ts";
+import type { IssuerKeys } from "../../../foundation/issuers/issuer-keys.ts";
 import {
   candidateKeys,
   decodeToken,
   isSignedBy,
   TokenError,
   timeError,
-} from "../../foundation/issuers/signed-token.ts";
-import { oauthAnswer, oauthFailure } from "../../foundation/issuers/token-endpoint.ts";
-import type { AccessKeyState } from "../access-keys/access-key-state.ts";
-import type { IdentityProviders } from "./identity-provider-index.ts";
-import { type IdentityProviderState, providerId } from "./provider-state.ts";
-import { askedByForm } from "./sign-in-forms.ts";
-import { BACK_CHANNEL_PATH } from "./sign-in-paths.ts";
+} from "../../../foundation/issuers/signed-token.ts";
+import { oauthAnswer, oauthFailure } from "../../../foundation/issuers/token-endpoint.ts";
+import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
+import { askedByForm } from "../pages/sign-in-forms.ts";
+import type { IdentityProviders } from "../providers/identity-provider-index.ts";
+import { type IdentityProviderState, providerId } from "../providers/provider-state.ts";
+import { BACK_CHANNEL_PATH } from "../sign-in-paths.ts";
 
 export type BackChannelLogoutDeps = {
   readonly providers: Pick<IdentityProviders, "get">;

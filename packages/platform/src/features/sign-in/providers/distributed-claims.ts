@@ -3,7 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
-import { httpsUrl } from "../../foundation/issuers/fetch-key-set.ts";
+import { httpsUrl } from "../../../foundation/issuers/fetch-key-set.ts";
 import { GROUPS_CLAIM } from "./map-claims.ts";
 import type { ProviderFetch } from "./provider-fetch.ts";
 import type { IdentityProviderState } from "./provider-state.ts";

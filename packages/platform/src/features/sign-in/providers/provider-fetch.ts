@@ -2,19 +2,19 @@
 // openid-client uses it for all requests.
 
 import type { CustomFetch } from "openid-client";
-import type { Foundation } from "../../foundation/foundation.ts";
-import { issuerAddresses } from "../../foundation/issuers/fetch-issuer-keys.ts";
+import type { Foundation } from "../../../foundation/foundation.ts";
+import { issuerAddresses } from "../../../foundation/issuers/fetch-issuer-keys.ts";
 import {
   discoveryUrlOf,
   httpsUrl,
   ISSUER_LIMITS,
   type IssuerPlace,
   textOf,
-} from "../../foundation/issuers/fetch-key-set.ts";
-import { FetchError } from "../../foundation/issuers/issuer-keys.ts";
-import { tenantAddressRules } from "../../foundation/upstream/tenant-addresses.ts";
-import { createUpstreamConnections } from "../../foundation/upstream/upstream-connections.ts";
-import type { UpstreamResponse } from "../../foundation/upstream/upstream-response.ts";
+} from "../../../foundation/issuers/fetch-key-set.ts";
+import { FetchError } from "../../../foundation/issuers/issuer-keys.ts";
+import { tenantAddressRules } from "../../../foundation/upstream/tenant-addresses.ts";
+import { createUpstreamConnections } from "../../../foundation/upstream/upstream-connections.ts";
+import type { UpstreamResponse } from "../../../foundation/upstream/upstream-response.ts";
 
 /** Room for an ID token and an access token with many groups, and the JSON around them. */
 const MAX_RESPONSE_BYTES = 512 * 1024;

@@ -9,12 +9,12 @@ import { whenDone } from "@postern/apiserver/runtime/awaitable";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import { type ResponseHeaders, withHeaders } from "@postern/apiserver/transport/api-response";
 import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
-import { SESSION_TYPE } from "../access-keys/access-key-state.ts";
-import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
+import { SESSION_TYPE } from "../../access-keys/access-key-state.ts";
+import type { AccessKeyIndex } from "../../access-keys/index/access-key-index.ts";
+import { isSameText } from "../pages/sign-in-forms.ts";
+import { SESSION_COOKIE } from "../sign-in-paths.ts";
 import { cookieOf, isOwnOrigin } from "./cookies-and-origins.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
-import { isSameText } from "./sign-in-forms.ts";
-import { SESSION_COOKIE } from "./sign-in-paths.ts";
 
 /** The header with the session's CSRF token. */
 export const CSRF_HEADER = "x-postern-csrf";

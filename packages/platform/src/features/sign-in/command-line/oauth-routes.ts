@@ -4,24 +4,24 @@
 import { createHash } from "node:crypto";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { type ApiResponse, jsonResponse } from "@postern/apiserver/transport/api-response";
-import { SIGNATURE_ALGORITHMS } from "../../foundation/issuers/key-set.ts";
+import { SIGNATURE_ALGORITHMS } from "../../../foundation/issuers/key-set.ts";
 import {
   oauthAnswer,
   oauthFailure,
   TOKEN_ENDPOINT_PATH,
   type TokenGrants,
-} from "../../foundation/issuers/token-endpoint.ts";
-import { confirmationBy, InvalidProofError } from "../access-keys/proofs/key-request-proof.ts";
-import { auditIssued, auditProvider, auditRefusal } from "./audit-sign-in.ts";
-import { isLoopbackRedirect } from "./cookies-and-origins.ts";
+} from "../../../foundation/issuers/token-endpoint.ts";
+import { confirmationBy, InvalidProofError } from "../../access-keys/proofs/key-request-proof.ts";
+import { auditIssued, auditProvider, auditRefusal } from "../audit-sign-in.ts";
+import { choosePage } from "../login-routes.ts";
+import { failurePage, redirectResponse } from "../pages/pages.ts";
+import { isSameText } from "../pages/sign-in-forms.ts";
+import { SignInRefusal } from "../providers/map-claims.ts";
+import { isLoopbackRedirect } from "../sessions/cookies-and-origins.ts";
+import type { SignInRoutesDeps } from "../sign-in-deps.ts";
+import { AUTHORIZE_PATH, CLI_CLIENT, DEVICE_AUTHORIZATION_PATH } from "../sign-in-paths.ts";
+import { readProof } from "../sign-in-service.ts";
 import { DEVICE_GRANT, type Redeemed, redeemDevice } from "./device-codes.ts";
-import { choosePage } from "./login-routes.ts";
-import { SignInRefusal } from "./map-claims.ts";
-import { failurePage, redirectResponse } from "./pages.ts";
-import type { SignInRoutesDeps } from "./sign-in-deps.ts";
-import { isSameText } from "./sign-in-forms.ts";
-import { AUTHORIZE_PATH, CLI_CLIENT, DEVICE_AUTHORIZATION_PATH } from "./sign-in-paths.ts";
-import { readProof } from "./sign-in-service.ts";
 
 const CODE_GRANT = "authorization_code";
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;

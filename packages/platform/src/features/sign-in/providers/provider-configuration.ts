@@ -3,7 +3,7 @@
 
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { type ClientAuth, Configuration, clockTolerance, customFetch, discovery } from "openid-client";
-import { discoveryUrlOf } from "../../foundation/issuers/fetch-key-set.ts";
+import { discoveryUrlOf } from "../../../foundation/issuers/fetch-key-set.ts";
 import { faultFrom, ProviderError, said } from "./provider-faults.ts";
 import type { ProviderFetch } from "./provider-fetch.ts";
 import type { IdentityProviderState } from "./provider-state.ts";

@@ -5,7 +5,7 @@ import { sign } from "node:crypto";
 import { open } from "node:fs/promises";
 import type { IdentityProviderSpec } from "@postern/api/identity-provider";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
-import { decodeToken, TokenError } from "../../foundation/issuers/signed-token.ts";
+import { decodeToken, TokenError } from "../../../foundation/issuers/signed-token.ts";
 import type { ClientKeys, ClientSigner } from "./client-keys.ts";
 import { ProviderError } from "./provider-faults.ts";
 import type { IdentityProviderState } from "./provider-state.ts";

@@ -8,14 +8,14 @@ import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { headerOf } from "@postern/apiserver/transport/api-request";
 import { type ApiResponse, jsonResponse, type ResponseHeaders } from "@postern/apiserver/transport/api-response";
-import { auditIssued, auditPresented, auditRefusal } from "./audit-sign-in.ts";
+import { auditIssued, auditPresented, auditRefusal } from "../audit-sign-in.ts";
+import { SignInRefusal } from "../providers/map-claims.ts";
+import type { SignInRoutesDeps } from "../sign-in-deps.ts";
+import { SESSION_COOKIE, START_PATH } from "../sign-in-paths.ts";
 import { originError } from "./browser-session.ts";
 import { checkSameOrigin, cookieOf, safeReturnPath, setCookie } from "./cookies-and-origins.ts";
-import { SignInRefusal } from "./map-claims.ts";
 import { endEarlier, type Session, sessionOf } from "./session.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
-import type { SignInRoutesDeps } from "./sign-in-deps.ts";
-import { SESSION_COOKIE, START_PATH } from "./sign-in-paths.ts";
 
 const MAX_BODY = 8 * 1024;
 const CLEARED = setCookie(SESSION_COOKIE, "", { sameSite: "Strict", maxAge: 0 });

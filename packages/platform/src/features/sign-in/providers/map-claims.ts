@@ -16,8 +16,8 @@ import {
   createClaimBudget,
   evaluateCondition,
   textsOfExpression,
-} from "../../foundation/issuers/claim-conditions.ts";
-import { isReadableName, withoutInvisible } from "../../foundation/kinds/readable-name.ts";
+} from "../../../foundation/issuers/claim-conditions.ts";
+import { isReadableName, withoutInvisible } from "../../../foundation/kinds/readable-name.ts";
 
 type Mapping = IdentityProviderSpec["claimMappings"]["username"];
 type CompiledMapping = { readonly mapping: Mapping; readonly expression: CelExpression | undefined };

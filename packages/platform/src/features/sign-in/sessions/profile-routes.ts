@@ -3,13 +3,13 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import { type Html, html, pageResponse, redirectResponse } from "../pages/pages.ts";
+import { askedByForm, isSameText } from "../pages/sign-in-forms.ts";
+import type { SignInRoutesDeps } from "../sign-in-deps.ts";
+import { LOGIN_PATH, PROFILE_PATH, SESSION_COOKIE, SIGN_OUT_PATH } from "../sign-in-paths.ts";
 import { checkSameOrigin, setCookie } from "./cookies-and-origins.ts";
-import { type Html, html, pageResponse, redirectResponse } from "./pages.ts";
 import { sessionOf } from "./session.ts";
 import { csrfTokenOf } from "./session-csrf.ts";
-import type { SignInRoutesDeps } from "./sign-in-deps.ts";
-import { askedByForm, isSameText } from "./sign-in-forms.ts";
-import { LOGIN_PATH, PROFILE_PATH, SESSION_COOKIE, SIGN_OUT_PATH } from "./sign-in-paths.ts";
 
 const CLEARED = { "set-cookie": setCookie(SESSION_COOKIE, "", { sameSite: "Strict", maxAge: 0 }) };
 

@@ -10,8 +10,8 @@ import {
 } from "@postern/api/identity-provider";
 import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
-import type { IssuerSource } from "../../foundation/issuers/issuer-source.ts";
-import { digestOf, digestOfSpec } from "../../foundation/issuers/terms-digest.ts";
+import type { IssuerSource } from "../../../foundation/issuers/issuer-source.ts";
+import { digestOf, digestOfSpec } from "../../../foundation/issuers/terms-digest.ts";
 import { type CompiledClaims, compileClaims } from "./map-claims.ts";
 
 export type IdentityProviderState = {

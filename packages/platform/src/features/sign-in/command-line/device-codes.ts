@@ -4,14 +4,14 @@
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
-import { oauthAnswer, oauthFailure } from "../../foundation/issuers/token-endpoint.ts";
-import { checkSameOrigin } from "./cookies-and-origins.ts";
-import { choosePage } from "./login-routes.ts";
-import { html, pageResponse } from "./pages.ts";
-import type { SignInRoutesDeps } from "./sign-in-deps.ts";
-import { askedByForm } from "./sign-in-forms.ts";
-import { CLI_CLIENT, DEVICE_PATH } from "./sign-in-paths.ts";
-import { readProof } from "./sign-in-service.ts";
+import { oauthAnswer, oauthFailure } from "../../../foundation/issuers/token-endpoint.ts";
+import { choosePage } from "../login-routes.ts";
+import { html, pageResponse } from "../pages/pages.ts";
+import { askedByForm } from "../pages/sign-in-forms.ts";
+import { checkSameOrigin } from "../sessions/cookies-and-origins.ts";
+import type { SignInRoutesDeps } from "../sign-in-deps.ts";
+import { CLI_CLIENT, DEVICE_PATH } from "../sign-in-paths.ts";
+import { readProof } from "../sign-in-service.ts";
 
 export const DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 

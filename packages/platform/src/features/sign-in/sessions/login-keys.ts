@@ -5,15 +5,15 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import type { Foundation } from "../../foundation/foundation.ts";
-import { specOf } from "../access-keys/chosen-values/secret-fields.ts";
-import type { AccessKeyIndex } from "../access-keys/index/access-key-index.ts";
-import type { IssuedGrant } from "../access-keys/issued-grants.ts";
-import { originsOf } from "../access-keys/key-origins.ts";
-import { type Confirmation, confirmationSpec } from "../access-keys/proofs/proof-of-possession.ts";
-import type { Directory } from "../directory/directory.ts";
-import { type MappedIdentity, SignInRefusal } from "./map-claims.ts";
-import { type IdentityProviderState, providerId } from "./provider-state.ts";
+import type { Foundation } from "../../../foundation/foundation.ts";
+import { specOf } from "../../access-keys/chosen-values/secret-fields.ts";
+import type { AccessKeyIndex } from "../../access-keys/index/access-key-index.ts";
+import type { IssuedGrant } from "../../access-keys/issued-grants.ts";
+import { originsOf } from "../../access-keys/key-origins.ts";
+import { type Confirmation, confirmationSpec } from "../../access-keys/proofs/proof-of-possession.ts";
+import type { Directory } from "../../directory/directory.ts";
+import { type MappedIdentity, SignInRefusal } from "../providers/map-claims.ts";
+import { type IdentityProviderState, providerId } from "../providers/provider-state.ts";
 
 /** A user who has signed in at a provider. */
 export type SignedIn = {
