@@ -10,8 +10,8 @@ import { useApi } from "../api/api-context.tsx";
 import { useMay } from "../api/use-may.ts";
 import { t } from "../texts/text.tsx";
 import { Button } from "./button.tsx";
-import { Confirm } from "./confirm.tsx";
-import { useFirst } from "./long-list.tsx";
+import { Confirm } from "./dialogs/confirm.tsx";
+import { useFirst } from "./tables/long-list.tsx";
 import { Time } from "./time.tsx";
 
 const idOf = ({ id = "" }: Credential): string => id;

@@ -4,16 +4,16 @@ import { isApiError } from "@postern/apimachinery/meta/api-error";
 import { Link } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense } from "react";
 import { t } from "../texts/text.tsx";
-import { AskLink } from "./ask-link.tsx";
 import type { Tone } from "./badge.tsx";
 import { Button } from "./button.tsx";
 import { DocsLink } from "./docs-link.tsx";
 import { explanationOf } from "./help-addresses.ts";
 import { Loading } from "./loading.tsx";
-import { refusedRequest } from "./refused-request.ts";
+import { AskLink } from "./refusals/ask-link.tsx";
+import { refusedRequest } from "./refusals/refused-request.ts";
 
 /** Not in the first file that a browser loads: most visits meet no refusal. */
-const Refusal = lazy(async () => ({ default: (await import("./refusal.tsx")).Refusal }));
+const Refusal = lazy(async () => ({ default: (await import("./refusals/refusal.tsx")).Refusal }));
 
 /** An error and a button to retry. */
 export function ErrorNotice({ error, onRetry }: { readonly error: unknown; readonly onRetry?: () => void }) {

@@ -8,9 +8,9 @@ import { nameOf, type Titled } from "../api/resources.ts";
 import { useMay } from "../api/use-may.ts";
 import { t } from "../texts/text.tsx";
 import { Button } from "./button.tsx";
-import { Confirm } from "./confirm.tsx";
+import { Confirm } from "./dialogs/confirm.tsx";
+import { TextField } from "./forms/text-field.tsx";
 import { LISTS, ObjectHead, type PageKind, titleIn } from "./object-page.tsx";
-import { TextField } from "./text-field.tsx";
 
 type ObjectActionsProps = {
   readonly kind: PageKind;

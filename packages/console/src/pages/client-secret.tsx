@@ -9,10 +9,10 @@ import { useMay } from "../api/use-may.ts";
 import { hasSecret, type SecretPlace, writeSecret } from "../api/write-secret.ts";
 import { Badge } from "../components/badge.tsx";
 import { Button } from "../components/button.tsx";
-import { Dialog } from "../components/dialog.tsx";
-import { DialogButton } from "../components/dialog-button.tsx";
-import { DialogEnd } from "../components/dialog-end.tsx";
-import { TextField } from "../components/text-field.tsx";
+import { Dialog } from "../components/dialogs/dialog.tsx";
+import { DialogButton } from "../components/dialogs/dialog-button.tsx";
+import { DialogEnd } from "../components/dialogs/dialog-end.tsx";
+import { TextField } from "../components/forms/text-field.tsx";
 import { t } from "../texts/text.tsx";
 
 /** The key in the Secret, unless the provider names another. */

@@ -6,12 +6,18 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { IDENTITY_PROVIDERS, TEAMS } from "../api/resources.ts";
 import { withoutEmpty } from "../api/spec-changes.ts";
 import { Code } from "../components/copy-text.tsx";
-import { Checkbox, GroupError, SelectField } from "../components/fields.tsx";
-import { NameField } from "../components/name-field.tsx";
-import { NameFields, type Names, NO_NAMES, namesOf } from "../components/name-fields.tsx";
-import { formPages } from "../components/object-form.tsx";
-import { NO_SECRET, type SecretDraft, SecretFields, secretDraftOf, secretRefOf } from "../components/secret-fields.tsx";
-import { TextField } from "../components/text-field.tsx";
+import { Checkbox, GroupError, SelectField } from "../components/forms/fields.tsx";
+import { NameField } from "../components/forms/name-field.tsx";
+import { NameFields, type Names, NO_NAMES, namesOf } from "../components/forms/name-fields.tsx";
+import { formPages } from "../components/forms/object-form.tsx";
+import {
+  NO_SECRET,
+  type SecretDraft,
+  SecretFields,
+  secretDraftOf,
+  secretRefOf,
+} from "../components/forms/secret-fields.tsx";
+import { TextField } from "../components/forms/text-field.tsx";
 import { duration } from "../format/ages.ts";
 import { asLines, linesIn, namesIn } from "../format/text-lists.ts";
 import { t } from "../texts/text.tsx";

@@ -3,8 +3,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { Button } from "../components/button.tsx";
+import { TextField } from "../components/forms/text-field.tsx";
 import { ErrorNotice, Notice } from "../components/notice.tsx";
-import { TextField } from "../components/text-field.tsx";
 import { type Provider, SessionError, signInWithKey } from "../session/session.ts";
 import { useSession } from "../session/session-context.tsx";
 import { t } from "../texts/text.tsx";

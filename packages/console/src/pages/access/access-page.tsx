@@ -17,11 +17,11 @@ import { ACCESS_KEYS, CLUSTER_ROLES, type ClusterRole, PROJECTS, USERS } from ".
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { RadioField, SelectField } from "../../components/fields.tsx";
-import { NameField } from "../../components/name-field.tsx";
+import { RadioField, SelectField } from "../../components/forms/fields.tsx";
+import { NameField } from "../../components/forms/name-field.tsx";
+import { TextField } from "../../components/forms/text-field.tsx";
 import { ErrorNotice } from "../../components/notice.tsx";
 import { PageHead, Section } from "../../components/page-head.tsx";
-import { TextField } from "../../components/text-field.tsx";
 import { namespaceOf, settings } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
 import { reasonWords } from "./reason-words.ts";

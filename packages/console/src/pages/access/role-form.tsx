@@ -4,10 +4,10 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useSearch } from "@tanstack/react-router";
 import { CLUSTER_ROLES, type ClusterRole, nameOf, type PolicyRule } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
-import { RowsField } from "../../components/fields.tsx";
-import { type FieldsProps, formPages } from "../../components/object-form.tsx";
+import { RowsField } from "../../components/forms/fields.tsx";
+import { type FieldsProps, formPages } from "../../components/forms/object-form.tsx";
+import { TextField } from "../../components/forms/text-field.tsx";
 import { ObjectPage } from "../../components/object-page.tsx";
-import { TextField } from "../../components/text-field.tsx";
 import { namesIn } from "../../format/text-lists.ts";
 import { t } from "../../texts/text.tsx";
 

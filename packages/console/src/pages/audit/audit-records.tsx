@@ -3,7 +3,7 @@
 import { type AuditRecord, actorOf } from "@postern/apimachinery/audit/audit-record";
 import { type ReactNode, useMemo, useState } from "react";
 import { Badge } from "../../components/badge.tsx";
-import { type Column, DataTable } from "../../components/data-table.tsx";
+import { type Column, DataTable } from "../../components/tables/data-table.tsx";
 import { t } from "../../texts/text.tsx";
 import { RecordDialog } from "./record-dialog.tsx";
 import { KeyOf, LogTime, PlaceOf, UserOf } from "./record-parts.tsx";

@@ -6,7 +6,7 @@ import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { CopyButton } from "../../components/copy-text.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
-import { Dialog } from "../../components/dialog.tsx";
+import { Dialog } from "../../components/dialogs/dialog.tsx";
 import { absoluteTime } from "../../format/ages.ts";
 import { t } from "../../texts/text.tsx";
 import { KeyOf, PlaceOf, UserOf } from "./record-parts.tsx";

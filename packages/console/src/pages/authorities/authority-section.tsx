@@ -7,14 +7,14 @@ import { useState } from "react";
 import type { Right } from "../../api/use-may.ts";
 import { Badge, type Tone } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
-import { Confirm } from "../../components/confirm.tsx";
 import { DescriptionCard } from "../../components/description-list.tsx";
+import { Confirm } from "../../components/dialogs/confirm.tsx";
 import { Loading } from "../../components/loading.tsx";
-import { LongList } from "../../components/long-list.tsx";
 import { ErrorNotice, Notice } from "../../components/notice.tsx";
 import { Section } from "../../components/page-head.tsx";
+import { WhyNot } from "../../components/refusals/why-not.tsx";
+import { LongList } from "../../components/tables/long-list.tsx";
 import { Time } from "../../components/time.tsx";
-import { WhyNot } from "../../components/why-not.tsx";
 import { counted, named, sentence, t } from "../../texts/text.tsx";
 import { consequencesOf } from "./rotation-words.ts";
 

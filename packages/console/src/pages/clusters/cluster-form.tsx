@@ -18,10 +18,16 @@ import {
 } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
-import { RowsField, SelectField } from "../../components/fields.tsx";
-import { missingProject, NewInProject, useProjectChoices } from "../../components/new-in-project.tsx";
-import { EditObject, type FieldsProps, type FormDefinition } from "../../components/object-form.tsx";
-import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
+import { RowsField, SelectField } from "../../components/forms/fields.tsx";
+import { missingProject, NewInProject, useProjectChoices } from "../../components/forms/new-in-project.tsx";
+import { EditObject, type FieldsProps, type FormDefinition } from "../../components/forms/object-form.tsx";
+import {
+  NO_OWNED,
+  type OwnedDraft,
+  OwnedFields,
+  ownedDraftOf,
+  ownedSpecOf,
+} from "../../components/forms/owned-fields.tsx";
 import { namesIn } from "../../format/text-lists.ts";
 import { namespaceOf, projectOf } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";

@@ -7,13 +7,18 @@ import { useMemo, useState } from "react";
 import { nameOf, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Button } from "../../components/button.tsx";
-import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { ListPage } from "../../components/list-page.tsx";
-import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { createdColumn, ownerColumn, projectNameOf, titleInProjectColumn } from "../../components/object-columns.tsx";
-import { type ListFilter, useListFilters } from "../../components/use-list-filters.tsx";
-import { useListSearch } from "../../components/use-list-search.tsx";
+import { NewObjectLink } from "../../components/forms/new-object-link.tsx";
+import type { Column } from "../../components/tables/data-table.tsx";
+import { ListPage } from "../../components/tables/list-page.tsx";
+import {
+  createdColumn,
+  ownerColumn,
+  projectNameOf,
+  titleInProjectColumn,
+} from "../../components/tables/object-columns.tsx";
+import { type ListFilter, useListFilters } from "../../components/tables/use-list-filters.tsx";
+import { useListSearch } from "../../components/tables/use-list-search.tsx";
 import { useNarrow } from "../../components/use-narrow.ts";
 import { versionText } from "../../format/version-text.ts";
 import { counted, named, t } from "../../texts/text.tsx";

@@ -3,7 +3,7 @@
 import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { withoutEmpty } from "../../api/spec-changes.ts";
-import { type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
+import { type Names, NO_NAMES, namesOf } from "../../components/forms/name-fields.tsx";
 import { namesIn } from "../../format/text-lists.ts";
 import { projectOf } from "../../settings.ts";
 

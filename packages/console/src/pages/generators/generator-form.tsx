@@ -7,11 +7,11 @@ import { useParams } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { PROJECTS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { Checkbox, GroupError, RowsField, SelectField } from "../../components/fields.tsx";
-import { NameFields } from "../../components/name-fields.tsx";
-import { missingProject, NewInProject, useProjectChoices } from "../../components/new-in-project.tsx";
-import { EditObject, type FieldsProps, type FormDefinition } from "../../components/object-form.tsx";
-import { TextField } from "../../components/text-field.tsx";
+import { Checkbox, GroupError, RowsField, SelectField } from "../../components/forms/fields.tsx";
+import { NameFields } from "../../components/forms/name-fields.tsx";
+import { missingProject, NewInProject, useProjectChoices } from "../../components/forms/new-in-project.tsx";
+import { EditObject, type FieldsProps, type FormDefinition } from "../../components/forms/object-form.tsx";
+import { TextField } from "../../components/forms/text-field.tsx";
 import { duration } from "../../format/ages.ts";
 import { t } from "../../texts/text.tsx";
 import {

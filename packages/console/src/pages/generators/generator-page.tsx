@@ -5,11 +5,11 @@ import type { GeneratedCluster, KubeconfigGenerator } from "@postern/api/kubecon
 import { Link } from "@tanstack/react-router";
 import { inNamespace, KUBECONFIG_GENERATORS, nameOf } from "../../api/resources.ts";
 import { DescriptionCard } from "../../components/description-list.tsx";
-import { LongList } from "../../components/long-list.tsx";
 import { Notice } from "../../components/notice.tsx";
 import { HeadWithActions } from "../../components/object-actions.tsx";
 import { objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";
+import { LongList } from "../../components/tables/long-list.tsx";
 import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
 import { namespaceOf } from "../../settings.ts";

@@ -3,8 +3,8 @@
 import type { Cluster } from "@postern/api/cluster";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { withoutEmpty } from "../../api/spec-changes.ts";
-import { NO_OWNED, type OwnedDraft, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
-import { NO_SECRET, type SecretDraft, secretDraftOf, secretRefOf } from "../../components/secret-fields.tsx";
+import { NO_OWNED, type OwnedDraft, ownedDraftOf, ownedSpecOf } from "../../components/forms/owned-fields.tsx";
+import { NO_SECRET, type SecretDraft, secretDraftOf, secretRefOf } from "../../components/forms/secret-fields.tsx";
 import { type HostWay, wayOf } from "./host-badge.tsx";
 
 export type HostDraft = OwnedDraft & {

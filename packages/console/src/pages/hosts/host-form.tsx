@@ -2,10 +2,10 @@
 
 import type { Cluster } from "@postern/api/cluster";
 import { CLUSTERS } from "../../api/resources.ts";
-import { Checkbox, type Choice, GroupError, RadioField } from "../../components/fields.tsx";
-import { type FieldsProps, formPages } from "../../components/object-form.tsx";
-import { OwnedFields } from "../../components/owned-fields.tsx";
-import { SecretFields } from "../../components/secret-fields.tsx";
+import { Checkbox, type Choice, GroupError, RadioField } from "../../components/forms/fields.tsx";
+import { type FieldsProps, formPages } from "../../components/forms/object-form.tsx";
+import { OwnedFields } from "../../components/forms/owned-fields.tsx";
+import { SecretFields } from "../../components/forms/secret-fields.tsx";
 import { t } from "../../texts/text.tsx";
 import { EMPTY_HOST, type HostDraft, hostDraftOf, hostSpecOf } from "./host-draft.ts";
 

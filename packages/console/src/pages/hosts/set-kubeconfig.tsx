@@ -7,10 +7,10 @@ import { useMay } from "../../api/use-may.ts";
 import { type SecretPlace, writeSecret } from "../../api/write-secret.ts";
 import { Button } from "../../components/button.tsx";
 import { Code } from "../../components/copy-text.tsx";
-import { Dialog } from "../../components/dialog.tsx";
-import { DialogButton } from "../../components/dialog-button.tsx";
-import { DialogEnd } from "../../components/dialog-end.tsx";
-import { TextField } from "../../components/text-field.tsx";
+import { Dialog } from "../../components/dialogs/dialog.tsx";
+import { DialogButton } from "../../components/dialogs/dialog-button.tsx";
+import { DialogEnd } from "../../components/dialogs/dialog-end.tsx";
+import { TextField } from "../../components/forms/text-field.tsx";
 import { quoted } from "../../format/shell.ts";
 import { t } from "../../texts/text.tsx";
 

@@ -1,9 +1,9 @@
 // The fields for TTL and scope, for new and existing keys.
 
 import type { ReactNode } from "react";
-import { Checkbox, GroupError, RadioField, SelectField } from "../../components/fields.tsx";
-import type { ErrorAt } from "../../components/place-errors.ts";
-import { TextField } from "../../components/text-field.tsx";
+import { Checkbox, GroupError, RadioField, SelectField } from "../../components/forms/fields.tsx";
+import type { ErrorAt } from "../../components/forms/place-errors.ts";
+import { TextField } from "../../components/forms/text-field.tsx";
 import { duration } from "../../format/ages.ts";
 import { useNow } from "../../format/now.ts";
 import { named, t } from "../../texts/text.tsx";

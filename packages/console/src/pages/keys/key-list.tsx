@@ -5,7 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { nameOf, titleOf } from "../../api/resources.ts";
 import type { LiveList } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
-import { LongList } from "../../components/long-list.tsx";
+import { LongList } from "../../components/tables/long-list.tsx";
 import { Time } from "../../components/time.tsx";
 import { t } from "../../texts/text.tsx";
 import { KeyStateBadge } from "./key-state-badge.tsx";

@@ -6,9 +6,9 @@ import { parseLabelSelector } from "@postern/apimachinery/selectors/label-select
 import { useMemo, useState } from "react";
 import { CLUSTERS, nameOf, PROJECTS, SPACES, type Titled, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import { Checkbox, RowsField, SearchField } from "../../components/fields.tsx";
+import { Checkbox, RowsField, SearchField } from "../../components/forms/fields.tsx";
 import { Loading } from "../../components/loading.tsx";
-import { useFirst } from "../../components/long-list.tsx";
+import { useFirst } from "../../components/tables/long-list.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, named, t } from "../../texts/text.tsx";
 import { NO_SELECTOR, type ScopeDraft, type SelectorRow, selectorFault } from "./scope-draft.ts";

@@ -2,7 +2,7 @@
 
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useDeferredValue, useEffect, useId, useState } from "react";
-import { Dialog } from "../../components/dialog.tsx";
+import { Dialog } from "../../components/dialogs/dialog.tsx";
 import { counted, t } from "../../texts/text.tsx";
 import type { Entry } from "./find-entries.ts";
 import { useFound } from "./use-found.ts";

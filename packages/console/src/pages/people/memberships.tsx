@@ -14,8 +14,8 @@ import {
 } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
-import { LongList } from "../../components/long-list.tsx";
 import { Section } from "../../components/page-head.tsx";
+import { LongList } from "../../components/tables/long-list.tsx";
 import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { roleName } from "../access/role-name.ts";

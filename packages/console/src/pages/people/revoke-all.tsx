@@ -8,9 +8,9 @@ import { useApi } from "../../api/api-context.tsx";
 import { USERS } from "../../api/resources.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
-import { Confirm } from "../../components/confirm.tsx";
+import { Confirm } from "../../components/dialogs/confirm.tsx";
+import { useOpened } from "../../components/dialogs/use-opened.ts";
 import { ErrorNotice } from "../../components/notice.tsx";
-import { useOpened } from "../../components/use-opened.ts";
 import { counted, t } from "../../texts/text.tsx";
 import { countCredentials } from "./credential-counts.ts";
 

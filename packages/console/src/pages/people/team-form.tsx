@@ -4,9 +4,15 @@ import type { Team } from "@postern/api/team";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { TEAMS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
-import { type FieldsProps, formPages } from "../../components/object-form.tsx";
-import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
-import { TextField } from "../../components/text-field.tsx";
+import { type FieldsProps, formPages } from "../../components/forms/object-form.tsx";
+import {
+  NO_OWNED,
+  type OwnedDraft,
+  OwnedFields,
+  ownedDraftOf,
+  ownedSpecOf,
+} from "../../components/forms/owned-fields.tsx";
+import { TextField } from "../../components/forms/text-field.tsx";
 import { asLines, linesIn } from "../../format/text-lists.ts";
 import { t } from "../../texts/text.tsx";
 

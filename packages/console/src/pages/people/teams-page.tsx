@@ -3,12 +3,12 @@
 import type { Team } from "@postern/api/team";
 import { nameOf, TEAMS, titleOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
-import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { ListPage } from "../../components/list-page.tsx";
-import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { createdColumn, ownerColumn, titleColumn } from "../../components/object-columns.tsx";
-import { useListSearch } from "../../components/use-list-search.tsx";
+import { NewObjectLink } from "../../components/forms/new-object-link.tsx";
+import type { Column } from "../../components/tables/data-table.tsx";
+import { ListPage } from "../../components/tables/list-page.tsx";
+import { createdColumn, ownerColumn, titleColumn } from "../../components/tables/object-columns.tsx";
+import { useListSearch } from "../../components/tables/use-list-search.tsx";
 import { counted, t } from "../../texts/text.tsx";
 
 const NAMED = 3;

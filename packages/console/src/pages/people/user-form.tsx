@@ -4,10 +4,10 @@ import type { User } from "@postern/api/user";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { USERS } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
-import { RadioField } from "../../components/fields.tsx";
-import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/name-fields.tsx";
-import { formPages } from "../../components/object-form.tsx";
-import { TextField } from "../../components/text-field.tsx";
+import { RadioField } from "../../components/forms/fields.tsx";
+import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/forms/name-fields.tsx";
+import { formPages } from "../../components/forms/object-form.tsx";
+import { TextField } from "../../components/forms/text-field.tsx";
 import { asLines, linesIn } from "../../format/text-lists.ts";
 import { t } from "../../texts/text.tsx";
 

@@ -2,7 +2,7 @@
 
 import type { ProjectMember } from "@postern/api/project";
 import { useState } from "react";
-import { AddMember } from "../../components/add-member.tsx";
+import { AddMember } from "../../components/dialogs/add-member.tsx";
 import { settings } from "../../settings.ts";
 import { t } from "../../texts/text.tsx";
 import { ProjectRoleField, USUAL_ROLE } from "./project-role-field.tsx";

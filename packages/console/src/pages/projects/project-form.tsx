@@ -7,11 +7,17 @@ import { CLUSTERS, nameOf, PROJECTS, titleOf } from "../../api/resources.ts";
 import { withoutEmpty } from "../../api/spec-changes.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
-import { Checkbox, GroupError } from "../../components/fields.tsx";
-import { useFirst } from "../../components/long-list.tsx";
-import { type FieldsProps, formPages } from "../../components/object-form.tsx";
-import { NO_OWNED, type OwnedDraft, OwnedFields, ownedDraftOf, ownedSpecOf } from "../../components/owned-fields.tsx";
-import { TextField } from "../../components/text-field.tsx";
+import { Checkbox, GroupError } from "../../components/forms/fields.tsx";
+import { type FieldsProps, formPages } from "../../components/forms/object-form.tsx";
+import {
+  NO_OWNED,
+  type OwnedDraft,
+  OwnedFields,
+  ownedDraftOf,
+  ownedSpecOf,
+} from "../../components/forms/owned-fields.tsx";
+import { TextField } from "../../components/forms/text-field.tsx";
+import { useFirst } from "../../components/tables/long-list.tsx";
 import { inNaturalOrder } from "../../format/natural-order.ts";
 import { named, t } from "../../texts/text.tsx";
 

@@ -3,7 +3,7 @@
 import { CLUSTER_ROLES, type ClusterRole, nameOf } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
-import { SelectField } from "../../components/fields.tsx";
+import { SelectField } from "../../components/forms/fields.tsx";
 import { inNaturalOrder } from "../../format/natural-order.ts";
 import { t } from "../../texts/text.tsx";
 import { aboutRole, builtInRole, isBuiltInRole, roleName } from "../access/role-name.ts";

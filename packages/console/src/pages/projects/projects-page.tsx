@@ -6,12 +6,12 @@ import { useMemo } from "react";
 import { nameOf, PROJECTS, titleOf, VIRTUAL_CLUSTERS } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { Badge } from "../../components/badge.tsx";
-import type { Column } from "../../components/data-table.tsx";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { ListPage } from "../../components/list-page.tsx";
-import { NewObjectLink } from "../../components/new-object-link.tsx";
-import { createdColumn, ownerColumn, titleColumn } from "../../components/object-columns.tsx";
-import { useListSearch } from "../../components/use-list-search.tsx";
+import { NewObjectLink } from "../../components/forms/new-object-link.tsx";
+import type { Column } from "../../components/tables/data-table.tsx";
+import { ListPage } from "../../components/tables/list-page.tsx";
+import { createdColumn, ownerColumn, titleColumn } from "../../components/tables/object-columns.tsx";
+import { useListSearch } from "../../components/tables/use-list-search.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, t } from "../../texts/text.tsx";
 

@@ -19,12 +19,12 @@ import {
 import { useLive } from "../../api/use-live.ts";
 import { useSelf } from "../../api/use-self.ts";
 import { EmptyState } from "../../components/empty-state.tsx";
-import { Checkbox, SelectField } from "../../components/fields.tsx";
+import { Checkbox, SelectField } from "../../components/forms/fields.tsx";
+import { type FieldsProps, type FormDefinition, NewObject } from "../../components/forms/object-form.tsx";
+import { TextField } from "../../components/forms/text-field.tsx";
 import { Loading } from "../../components/loading.tsx";
-import { type FieldsProps, type FormDefinition, NewObject } from "../../components/object-form.tsx";
 import { ListLink } from "../../components/object-page.tsx";
 import { PageHead } from "../../components/page-head.tsx";
-import { TextField } from "../../components/text-field.tsx";
 import { duration } from "../../format/ages.ts";
 import { nameFrom } from "../../format/name-from.ts";
 import { projectOf } from "../../settings.ts";

@@ -21,11 +21,11 @@ import {
 import { useLive, useLiveObject } from "../../api/use-live.ts";
 import { useMay } from "../../api/use-may.ts";
 import { Button } from "../../components/button.tsx";
-import { Confirm } from "../../components/confirm.tsx";
 import { DescriptionCard } from "../../components/description-list.tsx";
+import { Confirm } from "../../components/dialogs/confirm.tsx";
+import { TextField } from "../../components/forms/text-field.tsx";
 import { ListLink, objectPage } from "../../components/object-page.tsx";
 import { PageHead, Section } from "../../components/page-head.tsx";
-import { TextField } from "../../components/text-field.tsx";
 import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
 import { namespaceOf } from "../../settings.ts";

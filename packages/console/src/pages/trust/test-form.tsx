@@ -4,8 +4,8 @@ import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
+import { TextField } from "../../components/forms/text-field.tsx";
 import { ErrorNotice } from "../../components/notice.tsx";
-import { TextField } from "../../components/text-field.tsx";
 import { CheckList, type ShownCheck } from "./check-list.tsx";
 
 type Verdict = { readonly accepted?: boolean; readonly checks?: readonly ShownCheck[] };

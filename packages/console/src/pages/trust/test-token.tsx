@@ -6,7 +6,7 @@ import { createResourceClient, type ResourceAddress } from "@postern/client/reso
 import { useApi } from "../../api/api-context.tsx";
 import { useMay } from "../../api/use-may.ts";
 import { Section } from "../../components/page-head.tsx";
-import { WhyNot } from "../../components/why-not.tsx";
+import { WhyNot } from "../../components/refusals/why-not.tsx";
 import { t } from "../../texts/text.tsx";
 import { TestForm } from "./test-form.tsx";
 

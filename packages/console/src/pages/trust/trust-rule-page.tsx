@@ -6,7 +6,7 @@ import type { TrustRule } from "@postern/api/trust-rule";
 import { ACCESS_KEYS, CLUSTER_TRUST_RULES, inNamespace, nameOf, TRUST_RULES } from "../../api/resources.ts";
 import { useLive } from "../../api/use-live.ts";
 import { DescriptionCard } from "../../components/description-list.tsx";
-import { DisableSwitch } from "../../components/disable-switch.tsx";
+import { DisableSwitch } from "../../components/dialogs/disable-switch.tsx";
 import { HeadWithActions } from "../../components/object-actions.tsx";
 import { objectPage } from "../../components/object-page.tsx";
 import { Section } from "../../components/page-head.tsx";

@@ -6,7 +6,7 @@ import { useState } from "react";
 import { useAuthority } from "../../api/use-authority.ts";
 import { Code, DownloadButton } from "../../components/copy-text.tsx";
 import { DocsLink } from "../../components/docs-link.tsx";
-import { SelectField } from "../../components/fields.tsx";
+import { SelectField } from "../../components/forms/fields.tsx";
 import { Section } from "../../components/page-head.tsx";
 import { t } from "../../texts/text.tsx";
 import { SYSTEMS, snippetFor, systemOf } from "./rule-snippets.ts";

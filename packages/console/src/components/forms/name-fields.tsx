@@ -1,8 +1,8 @@
 // Fields for display name, name and description.
 
 import { useState } from "react";
-import { nameFrom } from "../format/name-from.ts";
-import { t } from "../texts/text.tsx";
+import { nameFrom } from "../../format/name-from.ts";
+import { t } from "../../texts/text.tsx";
 import type { ErrorAt } from "./place-errors.ts";
 import { TextField } from "./text-field.tsx";
 

@@ -2,11 +2,11 @@
 
 import type { Project } from "@postern/api/project";
 import { Link } from "@tanstack/react-router";
-import { nameOf, ownerName, PROJECTS } from "../api/resources.ts";
-import { useLive } from "../api/use-live.ts";
-import { recordWords } from "../pages/audit/record-words.ts";
-import { projectOf, settings } from "../settings.ts";
-import { sentence, t } from "../texts/text.tsx";
+import { nameOf, ownerName, PROJECTS } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { recordWords } from "../../pages/audit/record-words.ts";
+import { projectOf, settings } from "../../settings.ts";
+import { sentence, t } from "../../texts/text.tsx";
 import { AskLink, askedAccess } from "./ask-link.tsx";
 import type { RefusedRequest } from "./refused-request.ts";
 

@@ -1,10 +1,10 @@
 // The end of a dialog that does one thing: why the user may not do it, why it failed, and the buttons.
 
 import type { ReactNode } from "react";
-import type { Right } from "../api/use-may.ts";
-import { Button } from "./button.tsx";
-import { ErrorNotice } from "./notice.tsx";
-import { MayNot } from "./why-not.tsx";
+import type { Right } from "../../api/use-may.ts";
+import { Button } from "../button.tsx";
+import { ErrorNotice } from "../notice.tsx";
+import { MayNot } from "../refusals/why-not.tsx";
 
 /** `close`: the label of the button that closes the dialog; `children`: the button that does the work. */
 export function DialogEnd(props: {

@@ -3,8 +3,8 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp } from "lucide-react";
 import { type KeyboardEvent, memo, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import { inNaturalOrder } from "../format/natural-order.ts";
-import { t } from "../texts/text.tsx";
+import { inNaturalOrder } from "../../format/natural-order.ts";
+import { t } from "../../texts/text.tsx";
 import { fitColumns, type SizedColumn } from "./table-layout.ts";
 import { useDensity } from "./table-settings.ts";
 

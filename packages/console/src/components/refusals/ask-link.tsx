@@ -1,7 +1,7 @@
 // A link to ask for access, where a refusal of the server names the policy that would allow the request.
 
 import { Link } from "@tanstack/react-router";
-import { t } from "../texts/text.tsx";
+import { t } from "../../texts/text.tsx";
 
 const OFFER = "you may ask for access: ";
 const COMMAND = " access request ";

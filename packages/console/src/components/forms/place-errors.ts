@@ -2,7 +2,7 @@
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { StatusCause } from "@postern/apimachinery/meta/status";
-import { sentence, t } from "../texts/text.tsx";
+import { sentence, t } from "../../texts/text.tsx";
 
 /** The error for the field at a path, such as `spec.issuer.url`. */
 export type ErrorAt = (path: string) => string | undefined;

@@ -1,7 +1,7 @@
 // The dialog of a page that is open: by a button of the page, or by the address, to which other pages link.
 
 import { useState } from "react";
-import { useAddress } from "./use-address.ts";
+import { useAddress } from "../use-address.ts";
 
 /** `linked`: the dialogs that the address can open, with `?open=<name>`. */
 export function useOpened<Name extends string>(linked: readonly Name[]) {

@@ -2,8 +2,8 @@
 
 import type { Owner } from "@postern/api/owner";
 import type { ReactNode } from "react";
-import { TEAMS, USERS } from "../api/resources.ts";
-import { t } from "../texts/text.tsx";
+import { TEAMS, USERS } from "../../api/resources.ts";
+import { t } from "../../texts/text.tsx";
 import { SelectField } from "./fields.tsx";
 import { NameField } from "./name-field.tsx";
 import { NameFields, type Names, NO_NAMES, namesOf } from "./name-fields.tsx";

@@ -1,8 +1,8 @@
 // The search of a list: its field, and the items whose texts have what is searched for.
 
 import { useDeferredValue, useMemo } from "react";
-import { SearchField } from "./fields.tsx";
-import { useAddress } from "./use-address.ts";
+import { SearchField } from "../forms/fields.tsx";
+import { useAddress } from "../use-address.ts";
 
 /** `textOf`: all texts of an item that are searched. Must not change between renderings. */
 export function useListSearch<T>(items: readonly T[], label: string, textOf: (item: T) => string) {

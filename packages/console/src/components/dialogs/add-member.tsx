@@ -2,14 +2,14 @@
 
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { nameOf, TEAMS, USERS } from "../api/resources.ts";
-import { useLive } from "../api/use-live.ts";
-import { t } from "../texts/text.tsx";
-import { Button } from "./button.tsx";
+import { nameOf, TEAMS, USERS } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { t } from "../../texts/text.tsx";
+import { Button } from "../button.tsx";
+import { SelectField } from "../forms/fields.tsx";
+import { NameField } from "../forms/name-field.tsx";
+import { ErrorNotice } from "../notice.tsx";
 import { Dialog } from "./dialog.tsx";
-import { SelectField } from "./fields.tsx";
-import { NameField } from "./name-field.tsx";
-import { ErrorNotice } from "./notice.tsx";
 
 export type MemberKind = "User" | "Team";
 

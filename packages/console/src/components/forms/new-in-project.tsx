@@ -4,17 +4,17 @@ import type { Project } from "@postern/api/project";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { nameOf, PROJECTS } from "../api/resources.ts";
-import { useLive } from "../api/use-live.ts";
-import { inNaturalOrder } from "../format/natural-order.ts";
-import { nameWithTitle } from "../pages/projects/project-title.ts";
-import { t } from "../texts/text.tsx";
-import { EmptyState } from "./empty-state.tsx";
-import { Loading } from "./loading.tsx";
-import { ErrorNotice } from "./notice.tsx";
+import { nameOf, PROJECTS } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
+import { inNaturalOrder } from "../../format/natural-order.ts";
+import { nameWithTitle } from "../../pages/projects/project-title.ts";
+import { t } from "../../texts/text.tsx";
+import { EmptyState } from "../empty-state.tsx";
+import { Loading } from "../loading.tsx";
+import { ErrorNotice } from "../notice.tsx";
+import { ListLink, type PageKind } from "../object-page.tsx";
+import { PageHead } from "../page-head.tsx";
 import { type FormDefinition, type Missing, NewObject } from "./object-form.tsx";
-import { ListLink, type PageKind } from "./object-page.tsx";
-import { PageHead } from "./page-head.tsx";
 
 /** `formFor`: with a preselected project, that of the address or the only one; otherwise "". Give the same function each time. */
 export function NewInProject<Draft extends { readonly name: string }, T extends KubeObject>(props: {

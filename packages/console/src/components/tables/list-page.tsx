@@ -2,8 +2,8 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ReactNode } from "react";
+import { PageHead } from "../page-head.tsx";
 import { LiveTable, type LiveTableProps } from "./live-table.tsx";
-import { PageHead } from "./page-head.tsx";
 
 /** `children`: what follows the table. */
 export function ListPage<T extends Pick<KubeObject, "metadata">>(

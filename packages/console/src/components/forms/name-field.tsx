@@ -3,8 +3,8 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ResourceAddress } from "@postern/client/resource-client";
 import { useId, useMemo, useState } from "react";
-import { nameOf, type Titled } from "../api/resources.ts";
-import { useLive } from "../api/use-live.ts";
+import { nameOf, type Titled } from "../../api/resources.ts";
+import { useLive } from "../../api/use-live.ts";
 import { TextField, type TextFieldProps } from "./text-field.tsx";
 
 /** The user finds further ones by typing. */

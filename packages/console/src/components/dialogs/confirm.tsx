@@ -2,10 +2,10 @@
 
 import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { t } from "../texts/text.tsx";
-import { Button } from "./button.tsx";
+import { t } from "../../texts/text.tsx";
+import { Button } from "../button.tsx";
+import { ErrorNotice } from "../notice.tsx";
 import { Dialog } from "./dialog.tsx";
-import { ErrorNotice } from "./notice.tsx";
 
 export type ConfirmProps = {
   readonly title: string;

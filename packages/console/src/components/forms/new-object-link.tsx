@@ -3,7 +3,7 @@
 import type { Project } from "@postern/api/project";
 import { Link } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { useMaySomewhere } from "../api/use-may.ts";
+import { useMaySomewhere } from "../../api/use-may.ts";
 
 const NONE: readonly Project[] = [];
 

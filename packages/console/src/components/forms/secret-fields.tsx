@@ -1,6 +1,6 @@
 // Fields for a reference to a key in a Secret: namespace, name and key.
 
-import { t } from "../texts/text.tsx";
+import { t } from "../../texts/text.tsx";
 import { GroupError } from "./fields.tsx";
 import { TextField } from "./text-field.tsx";
 

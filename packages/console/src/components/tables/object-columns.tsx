@@ -2,11 +2,11 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { Link } from "@tanstack/react-router";
-import { nameOf, ownerName, type Titled, titleOf } from "../api/resources.ts";
-import { projectOf } from "../settings.ts";
-import { t } from "../texts/text.tsx";
+import { nameOf, ownerName, type Titled, titleOf } from "../../api/resources.ts";
+import { projectOf } from "../../settings.ts";
+import { t } from "../../texts/text.tsx";
+import { Time } from "../time.tsx";
 import type { Column } from "./data-table.tsx";
-import { Time } from "./time.tsx";
 import { TitleCell } from "./title-cell.tsx";
 
 /** Room for a relative time, such as "45 minutes ago". */

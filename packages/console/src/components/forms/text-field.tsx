@@ -5,7 +5,7 @@ import { FieldError } from "react-aria-components/FieldError";
 import { Label } from "react-aria-components/Label";
 import { Text } from "react-aria-components/Text";
 import { TextField as AriaTextField, Input, TextArea } from "react-aria-components/TextField";
-import { t } from "../texts/text.tsx";
+import { t } from "../../texts/text.tsx";
 
 export type TextFieldProps = {
   readonly label: string;

@@ -2,18 +2,18 @@
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { type ReactNode, useDeferredValue, useMemo, useState } from "react";
-import { type LiveList, useLoaded } from "../api/use-live.ts";
-import { counted, t } from "../texts/text.tsx";
-import { Button } from "./button.tsx";
+import { type LiveList, useLoaded } from "../../api/use-live.ts";
+import { counted, t } from "../../texts/text.tsx";
+import { Button } from "../button.tsx";
+import { EmptyState } from "../empty-state.tsx";
+import { Loading } from "../loading.tsx";
+import { ErrorNotice } from "../notice.tsx";
+import { useAddress } from "../use-address.ts";
 import { DataTable, type DataTableProps, type Sort } from "./data-table.tsx";
-import { EmptyState } from "./empty-state.tsx";
-import { Loading } from "./loading.tsx";
-import { ErrorNotice } from "./notice.tsx";
 import { csvOf } from "./table-csv.ts";
 import { filledColumns } from "./table-layout.ts";
 import { TableMenu } from "./table-menu.tsx";
 import { useDensity, useHiddenColumns } from "./table-settings.ts";
-import { useAddress } from "./use-address.ts";
 
 /** Parameters of the address that hide no row. */
 const WHOLE: ReadonlySet<string> = new Set(["sort", "tab"]);

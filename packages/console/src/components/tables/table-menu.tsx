@@ -2,8 +2,8 @@
 
 import { SlidersHorizontal } from "lucide-react";
 import { type FocusEvent, type KeyboardEvent, useRef } from "react";
-import { t } from "../texts/text.tsx";
-import { DownloadButton } from "./copy-text.tsx";
+import { t } from "../../texts/text.tsx";
+import { DownloadButton } from "../copy-text.tsx";
 import type { Density } from "./table-settings.ts";
 
 export function TableMenu(props: {

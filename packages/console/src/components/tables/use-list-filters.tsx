@@ -1,9 +1,9 @@
 // Filters of a list by what its items have: one field for each, in the query of the address.
 
 import { useMemo } from "react";
-import { inNaturalOrder } from "../format/natural-order.ts";
-import { SelectField } from "./fields.tsx";
-import { useAddress } from "./use-address.ts";
+import { inNaturalOrder } from "../../format/natural-order.ts";
+import { SelectField } from "../forms/fields.tsx";
+import { useAddress } from "../use-address.ts";
 
 /** `id`: the parameter in the address. `all`: the choice of no value. `textOf`: a value in words. */
 export type ListFilter<T> = {

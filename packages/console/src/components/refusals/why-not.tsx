@@ -1,8 +1,8 @@
 // Explains, in the server's words, why an action is not allowed.
 
-import type { Right } from "../api/use-may.ts";
+import type { Right } from "../../api/use-may.ts";
+import { Notice } from "../notice.tsx";
 import { AskLink } from "./ask-link.tsx";
-import { Notice } from "./notice.tsx";
 
 /** Renders nothing if the action is allowed, or before the server has answered. */
 export function WhyNot({ right }: { readonly right: Right }) {

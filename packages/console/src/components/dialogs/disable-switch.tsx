@@ -3,13 +3,13 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { createResourceClient, type ResourceAddress } from "@postern/client/resource-client";
 import { useState } from "react";
-import { useApi } from "../api/api-context.tsx";
-import { nameOf } from "../api/resources.ts";
-import { useMay } from "../api/use-may.ts";
-import { t } from "../texts/text.tsx";
-import { Button } from "./button.tsx";
+import { useApi } from "../../api/api-context.tsx";
+import { nameOf } from "../../api/resources.ts";
+import { useMay } from "../../api/use-may.ts";
+import { t } from "../../texts/text.tsx";
+import { Button } from "../button.tsx";
+import { WhyNot } from "../refusals/why-not.tsx";
 import { Confirm } from "./confirm.tsx";
-import { WhyNot } from "./why-not.tsx";
 
 export function DisableSwitch(props: {
   readonly address: ResourceAddress;

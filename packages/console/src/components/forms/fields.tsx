@@ -15,7 +15,7 @@ import { SearchField as AriaSearchField } from "react-aria-components/SearchFiel
 import { Select, SelectValue } from "react-aria-components/Select";
 import { Text } from "react-aria-components/Text";
 import { Input } from "react-aria-components/TextField";
-import { t } from "../texts/text.tsx";
+import { t } from "../../texts/text.tsx";
 import { NameField } from "./name-field.tsx";
 import { TextField } from "./text-field.tsx";
 

@@ -1,10 +1,10 @@
 // Lists of any length: the first items, and more on demand.
 
 import { type ReactNode, useDeferredValue, useState } from "react";
-import { t } from "../texts/text.tsx";
-import { Button } from "./button.tsx";
-import { SearchField } from "./fields.tsx";
-import { Loading } from "./loading.tsx";
+import { t } from "../../texts/text.tsx";
+import { Button } from "../button.tsx";
+import { SearchField } from "../forms/fields.tsx";
+import { Loading } from "../loading.tsx";
 
 const PAGE = 50;
 /** No button for fewer than this. */
