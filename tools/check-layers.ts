@@ -149,7 +149,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
 
 /** The command loads the platform only to serve, work on a store, read an audit log or create a certificate request. */
 const PLATFORM_IN_CLI =
-  /^packages\/cli\/src\/(serve\.ts|front-thread\.ts|doctor\.ts|configuration-flags\.ts|audit\/|backup\/|key\/(?:compromised|proof)\.ts|kubeconfig\/issue-kubeconfig\.ts)/;
+  /^packages\/cli\/src\/(serve\/|front-thread\.ts|doctor\.ts|audit\/|backup\/|key\/(?:compromised|proof)\.ts|kubeconfig\/issue-kubeconfig\.ts)/;
 
 /** Packages without I/O and without Node, which run anywhere. */
 const PURE = new Set(["apimachinery", "structured-merge", "cel"]);

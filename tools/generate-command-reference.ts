@@ -2,7 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { renderCommandReference } from "../packages/cli/src/command-reference.ts";
+import { renderCommandReference } from "../packages/cli/src/help/command-reference.ts";
 import { createProgram } from "../packages/cli/src/program.ts";
 import { silentContext } from "./silent-context.ts";
 

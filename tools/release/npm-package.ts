@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { build } from "esbuild";
-import { renderManPages } from "../../packages/cli/src/man-pages.ts";
+import { renderManPages } from "../../packages/cli/src/help/man-pages.ts";
 import { createProgram } from "../../packages/cli/src/program.ts";
 import { silentContext } from "../silent-context.ts";
 import { readBuildInfo } from "./build-info.ts";

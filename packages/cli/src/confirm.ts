@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
-import { plainText } from "./plain-text.ts";
+import { plainText } from "./output/plain-text.ts";
 import { UsageError } from "./usage-error.ts";
 
 export type ConfirmFlags = { readonly yes?: boolean };

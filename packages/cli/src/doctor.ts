@@ -3,9 +3,9 @@
 import type { Finding } from "@postern/platform/operations/doctor/examine";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
-import { withConfigurationFlags } from "./configuration-flags.ts";
 import { describeFailure } from "./failure.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "./output/output-option.ts";
+import { withConfigurationFlags } from "./serve/configuration-flags.ts";
 import { UsageError } from "./usage-error.ts";
 
 const MARKS: { readonly [status in Finding["status"]]: string } = {

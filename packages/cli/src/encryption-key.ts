@@ -6,9 +6,9 @@ import type { ApiClient } from "@postern/client/api-client";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "./connection-options.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
-import { printRows } from "./print-table.ts";
-import { createProgress, type Progress } from "./progress.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "./output/output-option.ts";
+import { printRows } from "./output/print-table.ts";
+import { createProgress, type Progress } from "./output/progress.ts";
 
 const PATH = "/keyring";
 const POLL_MS = 500;

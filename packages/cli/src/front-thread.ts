@@ -6,7 +6,7 @@ import type { FurtherFrontData } from "@postern/platform/fronts/front-methods";
 import type { StartFrontThread } from "@postern/platform/fronts/front-thread";
 import { stopReading } from "@postern/platform/fronts/stop-reading";
 import { runFurtherFront } from "@postern/platform/further-front";
-import { takeProcessErrors } from "./take-process-errors.ts";
+import { takeProcessErrors } from "./serve/take-process-errors.ts";
 
 /** MiB of short-lived objects: as many as the main thread has (ADR 128). */
 const YOUNG_MIB = 48;

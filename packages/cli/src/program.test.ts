@@ -4,11 +4,11 @@ import { fileURLToPath } from "node:url";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
-import { renderCommandReference } from "./command-reference.ts";
 import { visibleCommands } from "./completion/command-tree.ts";
+import { renderCommandReference } from "./help/command-reference.ts";
 import { EXIT_CODES } from "./help/help.ts";
 import { PLATFORM_ORDER } from "./login/platform-choice.ts";
-import { WITHOUT_OUTPUT } from "./output-option.ts";
+import { WITHOUT_OUTPUT } from "./output/output-option.ts";
 import { createProgram } from "./program.ts";
 import { createTestContext, runCommand } from "./testing/run-command.ts";
 

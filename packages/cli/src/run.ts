@@ -3,7 +3,7 @@
 import { type Command, CommanderError } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { describeFailure, PlatformFailure } from "./failure.ts";
-import { findHelp, fullName, knownCommands } from "./find-help.ts";
+import { findHelp, fullName, knownCommands } from "./help/find-help.ts";
 
 const FAILED = 1;
 const USED_WRONGLY = 2;

@@ -10,11 +10,11 @@ import { createNodeTransport } from "@postern/client/transport/node";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { withNotes } from "./help/help.ts";
-import { accessKeyAt, textAt } from "./json-members.ts";
 import { findConnection } from "./login/platform-choice.ts";
 import { parseAddress, readAuthority } from "./login/platforms.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
-import { plainText } from "./plain-text.ts";
+import { accessKeyAt, textAt } from "./output/json-members.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "./output/output-option.ts";
+import { plainText } from "./output/plain-text.ts";
 import { readSecretFrom } from "./read-secret.ts";
 import { UsageError } from "./usage-error.ts";
 

@@ -3,7 +3,7 @@
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { Command } from "commander";
 import type { CommandContext } from "./command-context.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "./output/output-option.ts";
 
 /** For people, such as `postern 0.1.0 (commit 1f2e3d4c5b6a, 2026-11-22T20:00:00Z; node v24.18.0, linux/x64)`. */
 export function versionText(): string {

@@ -3,7 +3,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { ApiClient } from "@postern/client/api-client";
-import { objectAt } from "./json-members.ts";
+import { objectAt } from "./output/json-members.ts";
 
 /** The status of a Self. */
 export async function askWhoAmI(client: ApiClient, group: string): Promise<JsonObject> {

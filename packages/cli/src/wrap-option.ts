@@ -5,9 +5,9 @@ import type { WriteOptions } from "@postern/client/resource-client";
 import { type Command, Option } from "commander";
 import type { CommandContext } from "./command-context.ts";
 import { parseDurationSeconds } from "./duration-seconds.ts";
-import { accessKeyAt, objectAt } from "./json-members.ts";
-import { type OutputFlags, writeAs } from "./output-option.ts";
-import { cellText } from "./print-table.ts";
+import { accessKeyAt, objectAt } from "./output/json-members.ts";
+import { type OutputFlags, writeAs } from "./output/output-option.ts";
+import { cellText } from "./output/print-table.ts";
 import { UsageError } from "./usage-error.ts";
 
 /** Seconds. */

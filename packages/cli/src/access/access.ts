@@ -3,7 +3,7 @@
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { withConnectionOptions } from "../connection-options.ts";
-import { LIST_FORMATS, withOutputOption } from "../output-option.ts";
+import { LIST_FORMATS, withOutputOption } from "../output/output-option.ts";
 import { type DecisionFlags, decideOnRequest } from "./decide-on-request.ts";
 import { type AccessListFlags, listRequests } from "./list-requests.ts";
 import { createRequestCommand } from "./request-access.ts";

@@ -3,9 +3,9 @@
 import type { AccessDecision } from "@postern/api/access-request";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { objectAt } from "../json-members.ts";
-import { type OutputFlags, writeAs } from "../output-option.ts";
-import { plainText } from "../plain-text.ts";
+import { objectAt } from "../output/json-members.ts";
+import { type OutputFlags, writeAs } from "../output/output-option.ts";
+import { plainText } from "../output/plain-text.ts";
 import { accessRequestsOf, stateText } from "./access-requests.ts";
 
 export type DecisionFlags = ConnectionFlags & OutputFlags & { readonly message?: string };

@@ -4,8 +4,8 @@ import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { type OutputFlags, writeAs } from "../output-option.ts";
-import { cellText, printRows } from "../print-table.ts";
+import { type OutputFlags, writeAs } from "../output/output-option.ts";
+import { cellText, printRows } from "../output/print-table.ts";
 import { accessRequestsOf, approvalsText, asRequest, targetText } from "./access-requests.ts";
 
 export type AccessListFlags = ConnectionFlags & OutputFlags & { readonly state?: string };

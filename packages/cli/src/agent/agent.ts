@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { setFlagsFromString } from "node:v8";
 import { Command, InvalidArgumentError } from "commander";
 import type { CommandContext } from "../command-context.ts";
-import { processHeap } from "../process-heap.ts";
+import { processHeap } from "../serve/process-heap.ts";
 import { listenForStop } from "../stop-signals.ts";
 
 type AgentFlags = {

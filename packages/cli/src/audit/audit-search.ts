@@ -15,11 +15,11 @@ import { Command, InvalidArgumentError, Option } from "commander";
 import type { CommandContext, Output } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
-import { listAt } from "../json-members.ts";
-import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
-import { type OutputFlags, withOutputOption } from "../output-option.ts";
-import { plainJson, plainYaml } from "../plain-output.ts";
-import { cellText, printRows } from "../print-table.ts";
+import { listAt } from "../output/json-members.ts";
+import { type OutputFlags, withOutputOption } from "../output/output-option.ts";
+import { plainJson, plainYaml } from "../output/plain-output.ts";
+import { cellText, printRows } from "../output/print-table.ts";
+import { withNamespacePrefixOption } from "../serve/namespace-prefix-option.ts";
 
 type SearchFlags = ConnectionFlags &
   OutputFlags &

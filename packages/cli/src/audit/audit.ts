@@ -6,7 +6,7 @@ import { CHAIN_START, createChainReader, type TornEnd } from "@postern/apimachin
 import { linesOf } from "@postern/platform/features/audit/log-files";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
 import { UsageError } from "../usage-error.ts";
 import { createAuditSearchCommand } from "./audit-search.ts";
 

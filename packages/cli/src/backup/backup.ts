@@ -7,8 +7,8 @@ import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
 import { withNotes } from "../help/help.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { createProgress, type Progress } from "../progress.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { createProgress, type Progress } from "../output/progress.ts";
 import { UsageError } from "../usage-error.ts";
 import { withStoreFlags } from "./store-flags.ts";
 

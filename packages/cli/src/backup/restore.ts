@@ -4,8 +4,8 @@ import { resolve } from "node:path";
 import type { KeyChoice } from "@postern/platform/operations/store-commands";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { createProgress } from "../progress.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { createProgress } from "../output/progress.ts";
 import { UsageError } from "../usage-error.ts";
 import { type StoreFlags, withStoreFlags } from "./store-flags.ts";
 

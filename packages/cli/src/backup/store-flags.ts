@@ -3,7 +3,7 @@
 import type { Configuration } from "@postern/platform/foundation/config/configuration";
 import type { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
-import { withConfigurationFlags } from "../configuration-flags.ts";
+import { withConfigurationFlags } from "../serve/configuration-flags.ts";
 import { UsageError } from "../usage-error.ts";
 
 /** Flags that are needed to find and read a store: object keys contain the domain. */

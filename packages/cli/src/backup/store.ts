@@ -2,8 +2,8 @@
 
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { createProgress } from "../progress.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { createProgress } from "../output/progress.ts";
 import { withStoreFlags } from "./store-flags.ts";
 
 type CopyFlags = OutputFlags & { readonly from: string; readonly to: string };

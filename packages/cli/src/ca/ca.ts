@@ -9,11 +9,11 @@ import type { CommandContext } from "../command-context.ts";
 import { type ConfirmFlags, confirm, withYesOption } from "../confirm.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
 import { withNotes } from "../help/help.ts";
-import { listAt, objectAt, textAt } from "../json-members.ts";
-import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { plainText } from "../plain-text.ts";
-import { cellText, printRows } from "../print-table.ts";
+import { listAt, objectAt, textAt } from "../output/json-members.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { plainText } from "../output/plain-text.ts";
+import { cellText, printRows } from "../output/print-table.ts";
+import { withNamespacePrefixOption } from "../serve/namespace-prefix-option.ts";
 import { UsageError } from "../usage-error.ts";
 import { parseVirtualCluster, type VirtualClusterName } from "../virtual-cluster-name.ts";
 

@@ -4,7 +4,7 @@
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import { createNodeTransport, type NodeTransportOptions } from "@postern/client/transport/node";
-import { accessKeyAt } from "../json-members.ts";
+import { accessKeyAt } from "../output/json-members.ts";
 import { UsageError } from "../usage-error.ts";
 import { readAnswer } from "./job-identity.ts";
 

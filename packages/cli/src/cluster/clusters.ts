@@ -6,7 +6,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { ApiClient } from "@postern/client/api-client";
 import { createResourceClient, type ResourceClient } from "@postern/client/resource-client";
 import type { Command } from "commander";
-import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
+import { withNamespacePrefixOption } from "../serve/namespace-prefix-option.ts";
 
 export const clustersAddress = (group: string) => ({ group, version: "v1", resource: "clusters" });
 

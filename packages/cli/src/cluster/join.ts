@@ -5,9 +5,9 @@ import { createNodeTransport, type NodeTransportOptions } from "@postern/client/
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, chooseConnection, withFoundConnection } from "../connection-options.ts";
-import { objectAt, textAt } from "../json-members.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { shellQuote } from "../shell-quote.ts";
+import { objectAt, textAt } from "../output/json-members.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { shellQuote } from "../output/shell-quote.ts";
 import { connectedOf, mergePatch, type PlaceFlags, withPlaceOptions } from "./clusters.ts";
 
 type JoinFlags = ConnectionFlags & OutputFlags & PlaceFlags & { readonly manifests?: boolean };

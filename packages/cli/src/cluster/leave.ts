@@ -6,7 +6,7 @@ import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConfirmFlags, confirm, withYesOption } from "../confirm.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
 import { connectedOf, mergePatch, named, type PlaceFlags, withPlaceOptions } from "./clusters.ts";
 
 type LeaveFlags = ConnectionFlags & OutputFlags & ConfirmFlags & PlaceFlags;

@@ -5,8 +5,8 @@ import { collectionPath } from "@postern/client/resource-client";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
+import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { printTable, TABLE_MEDIA_TYPE } from "../output/print-table.ts";
 import { clustersAddress, clustersOf } from "./clusters.ts";
 
 export const createClusterListCommand = (context: CommandContext): Command =>

@@ -7,7 +7,7 @@ import { Argument, Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
 import { listPlatforms } from "../login/platforms.ts";
-import { DEFAULT_NAMESPACE_PREFIX } from "../namespace-prefix-option.ts";
+import { DEFAULT_NAMESPACE_PREFIX } from "../serve/namespace-prefix-option.ts";
 import { NAME_KINDS, type NameKind } from "./command-tree.ts";
 
 /** A shell cannot show more. */

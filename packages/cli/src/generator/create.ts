@@ -8,8 +8,8 @@ import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
 import { withNotes } from "../help/help.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { plainText } from "../plain-text.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { plainText } from "../output/plain-text.ts";
 import { generatorsOf, type ProjectFlags, withProjectOption } from "./generators.ts";
 
 type Labels = { readonly [key: string]: string };

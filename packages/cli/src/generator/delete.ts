@@ -4,8 +4,8 @@ import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConfirmFlags, confirm, withYesOption } from "../confirm.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { plainText } from "../plain-text.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { plainText } from "../output/plain-text.ts";
 import { generatorsOf, namedGenerator, type ProjectFlags, withProjectOption } from "./generators.ts";
 
 type DeleteFlags = ConnectionFlags & OutputFlags & ProjectFlags & ConfirmFlags;

@@ -4,7 +4,7 @@ import type { KubeconfigGenerator } from "@postern/api/kubeconfig-generator";
 import type { ApiClient } from "@postern/client/api-client";
 import { createResourceClient, type ResourceAddress, type ResourceClient } from "@postern/client/resource-client";
 import type { Command } from "commander";
-import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
+import { withNamespacePrefixOption } from "../serve/namespace-prefix-option.ts";
 import { UsageError } from "../usage-error.ts";
 
 export type ProjectFlags = { readonly project: string; readonly namespacePrefix: string };

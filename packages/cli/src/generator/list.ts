@@ -6,8 +6,8 @@ import { collectionPath } from "@postern/client/resource-client";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { cellText, printFields, printRows, printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
+import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { cellText, printFields, printRows, printTable, TABLE_MEDIA_TYPE } from "../output/print-table.ts";
 import { generatorsAddress, generatorsOf, namedGenerator, type ProjectFlags, withProjectOption } from "./generators.ts";
 
 type Flags = ConnectionFlags & OutputFlags & ProjectFlags;

@@ -2,11 +2,11 @@ import { spawnSync } from "node:child_process";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { visibleCommands } from "../completion/command-tree.ts";
-import { renderManPages } from "../man-pages.ts";
 import { createProgram } from "../program.ts";
 import { run } from "../run.ts";
 import { createTestContext } from "../testing/run-command.ts";
 import { EXAMPLES } from "./examples.ts";
+import { renderManPages } from "./man-pages.ts";
 
 const program = await createProgram(createTestContext().context);
 const paths = (command: Command, parents: readonly string[] = []): readonly string[] => {

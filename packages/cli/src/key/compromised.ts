@@ -7,10 +7,10 @@ import { Command } from "commander";
 import { allFiles, parseTime, printSummary } from "../audit/audit-search.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { accessKeyAt, objectAt } from "../json-members.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { cellText } from "../print-table.ts";
-import { shellQuote } from "../shell-quote.ts";
+import { accessKeyAt, objectAt } from "../output/json-members.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { cellText } from "../output/print-table.ts";
+import { shellQuote } from "../output/shell-quote.ts";
 import { accessKeysOf } from "./access-keys.ts";
 
 type CompromisedFlags = ConnectionFlags &

@@ -4,9 +4,9 @@ import { isJsonArray, isJsonObject, type JsonObject } from "@postern/apimachiner
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
-import { listAt, objectAt } from "../json-members.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { printFields } from "../print-table.ts";
+import { listAt, objectAt } from "../output/json-members.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { printFields } from "../output/print-table.ts";
 import { UsageError } from "../usage-error.ts";
 import { accessKeysOf } from "./access-keys.ts";
 

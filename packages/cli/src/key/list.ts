@@ -9,9 +9,15 @@ import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
-import { listAt, objectAt, textAt } from "../json-members.ts";
-import { LIST_FORMATS, type OutputFlags, type OutputFormat, withOutputOption, writeAs } from "../output-option.ts";
-import { printFields, printTable, TABLE_MEDIA_TYPE } from "../print-table.ts";
+import { listAt, objectAt, textAt } from "../output/json-members.ts";
+import {
+  LIST_FORMATS,
+  type OutputFlags,
+  type OutputFormat,
+  withOutputOption,
+  writeAs,
+} from "../output/output-option.ts";
+import { printFields, printTable, TABLE_MEDIA_TYPE } from "../output/print-table.ts";
 import { accessKeysAddress, accessKeysOf, ownerOf } from "./access-keys.ts";
 import { FULL_SCOPE, ruleWords, scopeWords } from "./scope-words.ts";
 

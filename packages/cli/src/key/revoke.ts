@@ -9,8 +9,8 @@ import type { CommandContext } from "../command-context.ts";
 import { type ConfirmFlags, confirm, namedList, withYesOption } from "../confirm.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { describeFailure } from "../failure.ts";
-import { type OutputFlags, type OutputFormat, withOutputOption, writeAs } from "../output-option.ts";
-import { plainText } from "../plain-text.ts";
+import { type OutputFlags, type OutputFormat, withOutputOption, writeAs } from "../output/output-option.ts";
+import { plainText } from "../output/plain-text.ts";
 import { keyInUse } from "../whoami.ts";
 import { accessKeysOf, ownerOf } from "./access-keys.ts";
 

@@ -5,9 +5,9 @@ import { Command } from "commander";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { parseDurationSeconds } from "../duration-seconds.ts";
-import { accessKeyAt, objectAt } from "../json-members.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { cellText } from "../print-table.ts";
+import { accessKeyAt, objectAt } from "../output/json-members.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { cellText } from "../output/print-table.ts";
 import { type WrapFlags, withWrapOption, wrapQuery, writeWrapped } from "../wrap-option.ts";
 import { accessKeysOf } from "./access-keys.ts";
 

@@ -3,7 +3,7 @@
 import { clusterSelectorText } from "@postern/api/cluster-selector";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
 import { isJsonObject } from "@postern/apimachinery/json/json-value";
-import { listAt, textAt } from "../json-members.ts";
+import { listAt, textAt } from "../output/json-members.ts";
 
 export const FULL_SCOPE = "full: all permissions of its owner";
 

@@ -18,7 +18,7 @@ import { withConnectionOptions, withFoundConnection } from "../connection-option
 import { parseDurationSeconds } from "../duration-seconds.ts";
 import { type ConnectionFlags, type FoundConnection, findConnection } from "../login/platform-choice.ts";
 import { baseDirectory } from "../login/platforms.ts";
-import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
+import { withNamespacePrefixOption } from "../serve/namespace-prefix-option.ts";
 import { UsageError } from "../usage-error.ts";
 import { endpointOption } from "./endpoint-option.ts";
 import { issueKubeconfig, type KubeconfigWay, needsCertificate, withProof } from "./issue-kubeconfig.ts";

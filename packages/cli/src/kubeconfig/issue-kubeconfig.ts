@@ -6,8 +6,8 @@ import type { ApiClient } from "@postern/client/api-client";
 import type { KubeconfigEntry } from "@postern/client/kubeconfig-file";
 import { createResourceClient, type WriteOptions } from "@postern/client/resource-client";
 import { parse } from "yaml";
-import { listAt, objectAt, textAt } from "../json-members.ts";
 import type { FoundConnection } from "../login/platform-choice.ts";
+import { listAt, objectAt, textAt } from "../output/json-members.ts";
 import { UsageError } from "../usage-error.ts";
 import { explainNotFound, type VirtualClusterPlace } from "./explain-not-found.ts";
 

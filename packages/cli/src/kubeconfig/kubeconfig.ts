@@ -12,10 +12,10 @@ import { formatDurationSeconds, parseDurationSeconds } from "../duration-seconds
 import { describeFailure } from "../failure.ts";
 import type { ConnectionFlags, FoundConnection } from "../login/platform-choice.ts";
 import { markedContext } from "../login/platform-mark.ts";
-import { DEFAULT_NAMESPACE_PREFIX, withNamespacePrefixOption } from "../namespace-prefix-option.ts";
-import { type OutputFlags, withOutputOption } from "../output-option.ts";
-import { plainText } from "../plain-text.ts";
-import { shellQuote } from "../shell-quote.ts";
+import { type OutputFlags, withOutputOption } from "../output/output-option.ts";
+import { plainText } from "../output/plain-text.ts";
+import { shellQuote } from "../output/shell-quote.ts";
+import { DEFAULT_NAMESPACE_PREFIX, withNamespacePrefixOption } from "../serve/namespace-prefix-option.ts";
 import { UsageError } from "../usage-error.ts";
 import type { VirtualClusterName } from "../virtual-cluster-name.ts";
 import { type WrapFlags, wrapOption, wrapQuery, writeWrapped } from "../wrap-option.ts";

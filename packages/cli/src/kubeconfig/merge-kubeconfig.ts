@@ -6,8 +6,8 @@ import { changeKubeconfigFile, type KubeconfigEntry, putKubeconfigEntries } from
 import { kubeconfigFiles, loadKubeconfig, userKubeconfig } from "@postern/client/load-kubeconfig";
 import type { CommandContext } from "../command-context.ts";
 import { isPlatformAddress, kubeconfigFilesIfHome } from "../login/platform-choice.ts";
-import { plainText } from "../plain-text.ts";
-import { shellQuote } from "../shell-quote.ts";
+import { plainText } from "../output/plain-text.ts";
+import { shellQuote } from "../output/shell-quote.ts";
 import { UsageError } from "../usage-error.ts";
 
 type Surroundings = Pick<CommandContext, "environment" | "workingDirectory">;

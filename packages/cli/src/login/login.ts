@@ -14,13 +14,13 @@ import {
 } from "../connection-options.ts";
 import { describeFailure, PlatformFailure } from "../failure.ts";
 import { withNotes } from "../help/help.ts";
-import { listAt, objectAt, textAt } from "../json-members.ts";
 import { accessKeysOf } from "../key/access-keys.ts";
 import { FULL_SCOPE, scopeWords } from "../key/scope-words.ts";
 import { forgetCredentials } from "../kubeconfig/credential.ts";
-import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { plainText } from "../plain-text.ts";
-import { printFields, printRows } from "../print-table.ts";
+import { listAt, objectAt, textAt } from "../output/json-members.ts";
+import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { plainText } from "../output/plain-text.ts";
+import { printFields, printRows } from "../output/print-table.ts";
 import { readSecretFrom } from "../read-secret.ts";
 import { UsageError } from "../usage-error.ts";
 import { askWhoAmI } from "../whoami.ts";

@@ -4,7 +4,7 @@
 
 import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeconfigContext } from "@postern/client/kubeconfig";
-import { textAt } from "../json-members.ts";
+import { textAt } from "../output/json-members.ts";
 
 export type PlatformMark = {
   /** Address of the platform. */

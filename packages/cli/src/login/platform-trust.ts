@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import tls from "node:tls";
 import { connectThrough, type ProxyEnvironment, proxyBeyond } from "@postern/client/transport/http-proxy";
 import type { CommandContext } from "../command-context.ts";
-import { plainText } from "../plain-text.ts";
+import { plainText } from "../output/plain-text.ts";
 import { UsageError } from "../usage-error.ts";
 
 /** Errors of Node for a chain that ends in no authority that is trusted. */

@@ -10,8 +10,8 @@ import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-v
 import { createNodeTransport, type NodeTransportOptions } from "@postern/client/transport/node";
 import { readAnswer } from "../ci/job-identity.ts";
 import type { CommandContext } from "../command-context.ts";
-import { accessKeyAt, textAt } from "../json-members.ts";
-import { cellText } from "../print-table.ts";
+import { accessKeyAt, textAt } from "../output/json-members.ts";
+import { cellText } from "../output/print-table.ts";
 import { UsageError } from "../usage-error.ts";
 
 const CLIENT = "postern-cli";

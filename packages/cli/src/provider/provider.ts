@@ -8,9 +8,9 @@ import { Command, Option } from "commander";
 import { findJobIdentity, type IdentityFlags } from "../ci/job-identity.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
-import { listAt, objectAt, textAt } from "../json-members.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { cellText, printChecks, printFields } from "../print-table.ts";
+import { listAt, objectAt, textAt } from "../output/json-members.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { cellText, printChecks, printFields } from "../output/print-table.ts";
 import { UsageError } from "../usage-error.ts";
 
 type TestFlags = ConnectionFlags & OutputFlags & IdentityFlags & { readonly claimsFile?: string };

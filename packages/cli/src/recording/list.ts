@@ -7,8 +7,8 @@ import { parseTime } from "../audit/audit-search.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient } from "../connection-options.ts";
 import { withNotes } from "../help/help.ts";
-import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { printRows } from "../print-table.ts";
+import { LIST_FORMATS, type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { printRows } from "../output/print-table.ts";
 
 type ListFlags = ConnectionFlags &
   OutputFlags & {

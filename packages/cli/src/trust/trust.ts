@@ -5,10 +5,10 @@ import { Command } from "commander";
 import { findJobIdentity, type IdentityFlags } from "../ci/job-identity.ts";
 import type { CommandContext } from "../command-context.ts";
 import { type ConnectionFlags, withClient, withConnectionOptions } from "../connection-options.ts";
-import { listAt, objectAt } from "../json-members.ts";
-import { withNamespacePrefixOption } from "../namespace-prefix-option.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "../output-option.ts";
-import { printChecks } from "../print-table.ts";
+import { listAt, objectAt } from "../output/json-members.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { printChecks } from "../output/print-table.ts";
+import { withNamespacePrefixOption } from "../serve/namespace-prefix-option.ts";
 import { UsageError } from "../usage-error.ts";
 
 type TestFlags = ConnectionFlags &

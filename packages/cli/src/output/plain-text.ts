@@ -1,6 +1,6 @@
 // Removes control sequences from texts of other programs before a terminal or a CI system interprets them.
 
-import type { Output } from "./command-context.ts";
+import type { Output } from "../command-context.ts";
 
 /** Control characters, other line ends, and characters that change the direction of the text around them. */
 const ACTIVE = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;

@@ -3,8 +3,8 @@
 import type { CatalogueEntry } from "@postern/platform/foundation/config/catalogue";
 import type { Configuration } from "@postern/platform/foundation/config/configuration";
 import { type Command, Option } from "commander";
-import type { CommandContext } from "./command-context.ts";
-import { withNotes } from "./help/help.ts";
+import type { CommandContext } from "../command-context.ts";
+import { withNotes } from "../help/help.ts";
 
 export type GivenFlags = ReadonlyMap<string, string | readonly string[]>;
 

@@ -7,11 +7,11 @@ import { join } from "node:path";
 import type { Configuration } from "@postern/platform/foundation/config/configuration";
 import { Command } from "commander";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
-import { run } from "./run.ts";
+import { run } from "../run.ts";
+import { listenForStop } from "../stop-signals.ts";
+import { createTestContext } from "../testing/run-command.ts";
 import { createServeCommand, oldNodeNote, type StartServer } from "./serve.ts";
 import { startText } from "./start-text.ts";
-import { listenForStop } from "./stop-signals.ts";
-import { createTestContext } from "./testing/run-command.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "postern-serve-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

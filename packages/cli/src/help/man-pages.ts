@@ -6,13 +6,13 @@ import { join, resolve } from "node:path";
 import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { makeDirectory } from "@postern/client/make-directory";
 import { Command, type Option } from "commander";
-import type { CommandContext } from "./command-context.ts";
-import { visibleCommands } from "./completion/command-tree.ts";
-import { EXAMPLES } from "./help/examples.ts";
-import { EXIT_CODES } from "./help/help.ts";
-import { PLATFORM_ORDER } from "./login/platform-choice.ts";
-import { type OutputFlags, withOutputOption, writeAs } from "./output-option.ts";
-import { UsageError } from "./usage-error.ts";
+import type { CommandContext } from "../command-context.ts";
+import { visibleCommands } from "../completion/command-tree.ts";
+import { PLATFORM_ORDER } from "../login/platform-choice.ts";
+import { type OutputFlags, withOutputOption, writeAs } from "../output/output-option.ts";
+import { UsageError } from "../usage-error.ts";
+import { EXAMPLES } from "./examples.ts";
+import { EXIT_CODES } from "./help.ts";
 
 export type ManPage = { readonly name: string; readonly text: string };
 

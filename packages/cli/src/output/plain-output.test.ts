@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import type { CommandContext } from "./command-context.ts";
+import type { CommandContext } from "../command-context.ts";
 import { type OutputFormat, writeAs } from "./output-option.ts";
 
 /** Colours, a title of the window, C1 controls, another direction of the text. */

@@ -1,7 +1,7 @@
 // Finds the help that `postern help <command…>` and `postern <command> help <command…>` ask for, at any depth.
 
 import type { Command } from "commander";
-import { visibleCommands } from "./completion/command-tree.ts";
+import { visibleCommands } from "../completion/command-tree.ts";
 
 /** Undefined if no help is requested; `fault` if the command does not exist. */
 export function findHelp(

@@ -2,9 +2,9 @@
 
 import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join, relative } from "node:path";
-import type { CommandContext } from "./command-context.ts";
-import { isExecutable } from "./is-executable.ts";
-import { shellQuote } from "./shell-quote.ts";
+import type { CommandContext } from "../command-context.ts";
+import { isExecutable } from "../is-executable.ts";
+import { shellQuote } from "../output/shell-quote.ts";
 
 export type StartTextDeps = Pick<CommandContext, "environment" | "workingDirectory" | "program"> & {
   readonly server: { readonly url: string; readonly adminKubeconfigPath: string; readonly caPath: string };

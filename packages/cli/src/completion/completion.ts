@@ -1,8 +1,8 @@
 // `postern completion`: prints a script that completes commands and flags in a shell.
 
 import { Argument, Command } from "commander";
-import type { CommandContext } from "./command-context.ts";
-import { commandBranches, namesBranches, subcommandBranches, valueBranches } from "./completion/case-branches.ts";
+import type { CommandContext } from "../command-context.ts";
+import { commandBranches, namesBranches, subcommandBranches, valueBranches } from "./case-branches.ts";
 import {
   allDescriptions,
   type CommandDescription,
@@ -13,8 +13,8 @@ import {
   PLATFORM_FLAG_PATTERN,
   PLATFORM_FLAGS,
   PLATFORM_VALUE_PATTERN,
-} from "./completion/command-tree.ts";
-import { renderZshCompletion } from "./completion/zsh.ts";
+} from "./command-tree.ts";
+import { renderZshCompletion } from "./zsh.ts";
 
 const SHELLS = { bash: renderBashCompletion, zsh: renderZshCompletion, fish: renderFishCompletion };
 type Shell = keyof typeof SHELLS;

@@ -2,7 +2,7 @@
 
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { runCommand } from "./testing/run-command.ts";
+import { runCommand } from "../testing/run-command.ts";
 
 const HOME = process.env["HOME"] ?? "";
 const isInstalled = (shell: string) => spawnSync(shell, ["--version"]).status === 0;

@@ -1,6 +1,6 @@
 // Progress of long commands: a single line on a terminal, occasional lines elsewhere.
 
-import type { Output } from "./command-context.ts";
+import type { Output } from "../command-context.ts";
 
 /** A phase of a command, and its progress. */
 export type ProgressStep = {

@@ -3,14 +3,14 @@
 import type { Configuration } from "@postern/platform/foundation/config/configuration";
 import type { RunningServer } from "@postern/platform/main";
 import { Command } from "commander";
-import type { CommandContext } from "./command-context.ts";
+import type { CommandContext } from "../command-context.ts";
+import { listSources } from "../login/platform-choice.ts";
+import { listenForStop, type StopSignalOptions } from "../stop-signals.ts";
+import { UsageError } from "../usage-error.ts";
 import { withConfigurationFlags } from "./configuration-flags.ts";
-import { listSources } from "./login/platform-choice.ts";
 import { processHeap } from "./process-heap.ts";
 import { startText } from "./start-text.ts";
-import { listenForStop, type StopSignalOptions } from "./stop-signals.ts";
 import { takeProcessErrors } from "./take-process-errors.ts";
-import { UsageError } from "./usage-error.ts";
 import { limitYoungGeneration } from "./young-generation.ts";
 
 export type StartServer = (
@@ -32,7 +32,7 @@ async function loadPlatform(): Promise<ServeDeps> {
   ]);
   return {
     async startServer(configuration, stopping, onRepeated) {
-      const threads = frontCount(configuration, ownMachine()).most > 1 ? await import("./front-thread.ts") : {};
+      const threads = frontCount(configuration, ownMachine()).most > 1 ? await import("../front-thread.ts") : {};
       // For as long as the process runs.
       limitYoungGeneration([...process.execArgv, process.env["NODE_OPTIONS"] ?? ""]);
       return await startServer(configuration, {

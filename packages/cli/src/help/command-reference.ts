@@ -1,9 +1,9 @@
 // Renders docs/reference/commands.md from the program itself.
 
 import type { Command } from "commander";
-import { visibleCommands } from "./completion/command-tree.ts";
-import { EXAMPLES } from "./help/examples.ts";
-import { EXIT_CODES } from "./help/help.ts";
+import { visibleCommands } from "../completion/command-tree.ts";
+import { EXAMPLES } from "./examples.ts";
+import { EXIT_CODES } from "./help.ts";
 
 const PLATFORM_FLAGS = ["--kubeconfig", "--context", "--server"];
 

@@ -2,7 +2,7 @@
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { type Command, Option } from "commander";
-import type { CommandContext } from "./command-context.ts";
+import type { CommandContext } from "../command-context.ts";
 import { plainJson, plainYaml } from "./plain-output.ts";
 import { plainText } from "./plain-text.ts";
 
