@@ -3,9 +3,14 @@
 
 import type { CelType } from "./cel-type.ts";
 
-export type CelBindings = { readonly types: Map<number, CelType>; next: number };
+export type CelBindings = {
+  readonly types: Map<number, CelType>;
+  /** The variables that the assignment in progress has bound, and their types before. */
+  readonly changes: (readonly [id: number, before: CelType | undefined])[];
+  next: number;
+};
 
-export const createCelBindings = (): CelBindings => ({ types: new Map(), next: 0 });
+export const createCelBindings = (): CelBindings => ({ types: new Map(), changes: [], next: 0 });
 
 export const DYN: CelType = { kind: "dyn" };
 
@@ -48,18 +53,39 @@ export function resolve(type: CelType, bindings: CelBindings): CelType {
   return current;
 }
 
+/** When all are bound: variables that lead through others, as in a long chain of calls, lead to their types at once. */
+export function shorten(bindings: CelBindings): void {
+  const { types } = bindings;
+  for (const type of [...types.values()]) {
+    const end = resolve(type, bindings);
+    for (let at = type; at.kind === "variable" && at !== end; ) {
+      const next = types.get(at.id) ?? end;
+      types.set(at.id, end);
+      at = next;
+    }
+  }
+}
+
 /** Replaces all variables by their types; unbound ones become `dyn`. */
-export function settle(type: CelType, bindings: CelBindings): CelType {
+export const settle = (type: CelType, bindings: CelBindings): CelType => replaced(type, bindings, DYN);
+
+/** Replaces bound variables by their types. Without it, the types of a long chain of calls would lead through those of all calls before. */
+export const substitute = (type: CelType, bindings: CelBindings): CelType => replaced(type, bindings, undefined);
+
+/** `unbound`: the type of unbound variables. Undefined: they stay. */
+function replaced(type: CelType, bindings: CelBindings, unbound: CelType | undefined): CelType {
   const current = resolve(type, bindings);
   switch (current.kind) {
     case "variable":
-      return DYN;
+      return unbound ?? current;
     case "list":
     case "optional":
     case "type":
-      return { ...current, of: settle(current.of, bindings) };
-    case "map":
-      return { ...current, key: settle(current.key, bindings), value: settle(current.value, bindings) };
+      return { ...current, of: replaced(current.of, bindings, unbound) };
+    case "map": {
+      const { key, value } = current;
+      return { ...current, key: replaced(key, bindings, unbound), value: replaced(value, bindings, unbound) };
+    }
     default:
       return current;
   }
@@ -69,11 +95,19 @@ const NULLABLE = new Set<CelType["kind"]>(["null", "object", "timestamp", "durat
 
 /** Binds variables so that every type of `from` is assignable to that of `to`. If one is not, no binding stays. */
 export function assign(from: readonly CelType[], to: readonly CelType[], bindings: CelBindings): boolean {
-  const before = new Map(bindings.types);
+  const { types, changes } = bindings;
+  changes.length = 0;
   if (from.every((type, index) => fits(type, to[index] ?? DYN, bindings))) return true;
-  bindings.types.clear();
-  for (const [id, type] of before) bindings.types.set(id, type);
+  for (const [id, before] of changes.toReversed()) {
+    if (before === undefined) types.delete(id);
+    else types.set(id, before);
+  }
   return false;
+}
+
+function setType({ types, changes }: CelBindings, id: number, type: CelType): void {
+  changes.push([id, types.get(id)]);
+  types.set(id, type);
 }
 
 /** A bound variable keeps the more general of two types that fit each other. */
@@ -108,13 +142,13 @@ function bind(
   const known = bindings.types.get(variable.id);
   if (known === undefined) {
     const isFree = !mentions(type, variable.id, bindings);
-    if (isFree) bindings.types.set(variable.id, type);
+    if (isFree) setType(bindings, variable.id, type);
     return { fits: isFree, isKnown: false };
   }
   if (isSameType(type, known)) return { fits: true, isKnown: true };
   if (!fits(type, known, bindings)) return { fits: false, isKnown: true };
   const general = moreGeneral(type, known);
-  if (!mentions(general, variable.id, bindings)) bindings.types.set(variable.id, general);
+  if (!mentions(general, variable.id, bindings)) setType(bindings, variable.id, general);
   return { fits: true, isKnown: true };
 }
 

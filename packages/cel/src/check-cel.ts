@@ -11,6 +11,8 @@ import {
   moreGeneral,
   resolve,
   settle,
+  shorten,
+  substitute,
 } from "./cel-bindings.ts";
 import { type CelExpression, type CelMacro, CelSyntaxError } from "./cel-expression.ts";
 import { type CelType, EXTENSION_TYPES, formatCelType, readCelType, typeNamed } from "./cel-type.ts";
@@ -50,7 +52,9 @@ export function checkCel(
 ): CheckedCel {
   const bindings = createCelBindings();
   const scope: Environment = { variables, messages, bindings, faults: [], types: new Map() };
-  const type = settle(check(expression, scope), bindings);
+  const checked = check(expression, scope);
+  shorten(bindings);
+  const type = settle(checked, bindings);
   const typeOf = (part: CelExpression): CelType => settle(scope.types.get(part) ?? DYN, bindings);
   // Literals are checked only if everything else type checks.
   const isTyped = scope.faults.length === 0;
@@ -210,7 +214,7 @@ function callType(name: string, args: readonly CelType[], isMethod: boolean, at:
     if (overload.isMethod !== isMethod || overload.parameters.length !== args.length) continue;
     const [own = DYN, ...parameters] = instantiate([overload.result, ...overload.parameters], bindings);
     if (!assign(args, parameters, bindings)) continue;
-    const type = resolve(own, bindings);
+    const type = substitute(own, bindings);
     if (result === undefined) result = type;
     else if (formatCelType(result) !== formatCelType(type)) result = DYN;
   }
@@ -235,7 +239,7 @@ function checkConditional({ test, then, otherwise, at }: OfKind<"conditional">, 
   if (!assign(types, [BOOL, result, result], scope.bindings)) return noOverload("_?_:_", types, false, at, scope);
   const sides = types.slice(1).map((type) => resolve(type, scope.bindings));
   const unknown = sides.filter((type) => type.kind === "dyn");
-  return unknown.find(({ isAny }) => isAny !== true) ?? unknown[0] ?? result;
+  return unknown.find(({ isAny }) => isAny !== true) ?? unknown[0] ?? substitute(result, scope.bindings);
 }
 
 /** An item that may be missing: what it is when it is not. */
