@@ -1,5 +1,5 @@
-// `postern credentials get`: the credential plugin in kubeconfigs of `postern kubeconfig --exec`. kubectl runs it, so that the kubeconfig contains no
-// secret. Credentials are cached until shortly before they expire, so that most calls send no request.
+// `postern credentials get`: the credential plugin in kubeconfigs of `postern kubeconfig --exec`, and of controllers that find virtual clusters by their
+// ClusterProfiles. kubectl or the controller runs it, so that no file contains a secret. Credentials are cached until shortly before they expire, so that most calls send no request.
 // Source: k8s.io/client-go/pkg/apis/clientauthentication/v1/types.go
 
 import { createHash } from "node:crypto";
@@ -21,6 +21,7 @@ import { baseDirectory } from "../login/platforms.ts";
 import { withNamespacePrefixOption } from "../serve/namespace-prefix-option.ts";
 import { UsageError } from "../usage-error.ts";
 import { endpointOption } from "./endpoint-option.ts";
+import { checkDestination, clusterInExecInfo, EXEC_INFO, readExecInfo } from "./exec-cluster.ts";
 import { issueKubeconfig, type KubeconfigWay, needsCertificate, withProof } from "./issue-kubeconfig.ts";
 
 type CredentialFlags = ConnectionFlags & {
@@ -34,7 +35,6 @@ type CredentialFlags = ConnectionFlags & {
 };
 
 const API_VERSION = "client.authentication.k8s.io/v1";
-const EXEC_INFO = "KUBERNETES_EXEC_INFO";
 const HOUR_SECONDS = 3600;
 /** A credential is renewed this long before it expires, or when a tenth of its lifetime is left, if that is shorter. */
 const MARGIN_MS = 60_000;
@@ -49,7 +49,10 @@ export const createCredentialCommand = (name: "get" | "credential", context: Com
     withNamespacePrefixOption(
       new Command(name)
         .description("print a credential for a virtual cluster, as a kubectl credential plugin (see kubeconfig --exec)")
-        .argument("<virtual-cluster>", "name of the virtual cluster")
+        .argument(
+          "[virtual-cluster]",
+          "name of the virtual cluster (default: the one that the caller names in KUBERNETES_EXEC_INFO, of a ClusterProfile)",
+        )
         .option("--project <name>", "project of the virtual cluster", "default")
         .option("--ttl <duration>", "TTL of each credential, such as 15m or 12h", parseDurationSeconds, HOUR_SECONDS)
         .option("--cert, --client-cert", "a client certificate instead of a token")
@@ -57,10 +60,25 @@ export const createCredentialCommand = (name: "get" | "credential", context: Com
         .option("--cluster-server <url>", "address of the virtual cluster, if it is not the usual one")
         .addOption(endpointOption()),
     ),
-  ).action(async (name: string, flags: CredentialFlags) => {
-    checkExecInfo(context.environment[EXEC_INFO]);
-    const { user, expires } = await credentialOf(name, flags, context);
-    context.stdout.write(`${JSON.stringify(execCredential(user, expires))}\n`);
+  ).action(async (name: string | undefined, flags: CredentialFlags) => {
+    const info = readExecInfo(context.environment[EXEC_INFO]);
+    const connection = await findConnection(flags, context);
+    const print = ({ user, expires }: KeptCredential): void => {
+      context.stdout.write(`${JSON.stringify(execCredential(info?.apiVersion ?? API_VERSION, user, expires))}\n`);
+    };
+    if (name !== undefined) {
+      print(await credentialOf(name, flags, connection, context));
+      return;
+    }
+    if (flags.clusterServer !== undefined || flags.endpoint !== undefined)
+      throw new UsageError("--cluster-server and --endpoint need the name of a virtual cluster");
+    const { project, namespace, virtualCluster } = clusterInExecInfo(info);
+    const namespacePrefix = namespace.slice(0, -project.length);
+    // The address in a ClusterProfile is always that of the platform.
+    const asked = { ...flags, project, namespacePrefix, endpoint: "Platform" as const };
+    const credential = await credentialOf(virtualCluster, asked, connection, context);
+    checkDestination(info?.cluster ?? {}, credential.cluster, connection.transport.certificateAuthorityPem);
+    print(credential);
   });
 
 /**
@@ -72,22 +90,6 @@ const quietFor = (context: CommandContext): CommandContext =>
 
 const isRunByKubectl = ({ environment }: CommandContext): boolean => (environment[EXEC_INFO] ?? "") !== "";
 
-/** kubectl names the version of the response that it expects. Absent when a person runs the command. */
-function checkExecInfo(text: string | undefined): void {
-  if (text === undefined || text === "") return;
-  let info: unknown;
-  try {
-    info = JSON.parse(text);
-  } catch {
-    throw new UsageError("KUBERNETES_EXEC_INFO is not JSON");
-  }
-  const version = info !== null && typeof info === "object" && "apiVersion" in info ? info.apiVersion : undefined;
-  if (version === API_VERSION) return;
-  throw new UsageError(
-    `the kubeconfig requires ${String(version)}, and only ${API_VERSION} is supported: create it again`,
-  );
-}
-
 /** A cached credential, and the parts needed to test it. */
 type KeptCredential = {
   readonly user: JsonObject;
@@ -97,8 +99,12 @@ type KeptCredential = {
   readonly cluster: JsonObject;
 };
 
-async function credentialOf(name: string, flags: CredentialFlags, context: CommandContext): Promise<KeptCredential> {
-  const connection = await findConnection(flags, context);
+async function credentialOf(
+  name: string,
+  flags: CredentialFlags,
+  connection: FoundConnection,
+  context: CommandContext,
+): Promise<KeptCredential> {
   const { project, namespacePrefix, ttl, clientCert, readOnly, clusterServer, endpoint } = flags;
   const wishes = {
     ttlSeconds: ttl,
@@ -277,11 +283,11 @@ async function underLock<T>(lock: string, work: () => Promise<T>): Promise<T> {
 }
 
 /** kubectl renews it in time, while it runs. */
-function execCredential(user: JsonObject, expires: string | undefined): JsonObject {
+function execCredential(apiVersion: string, user: JsonObject, expires: string | undefined): JsonObject {
   const { token, "client-certificate-data": certificate, "client-key-data": key } = user;
   const pem = (data: unknown): string => Buffer.from(String(data), "base64").toString();
   return {
-    apiVersion: API_VERSION,
+    apiVersion,
     kind: "ExecCredential",
     status: {
       ...(token === undefined ? {} : { token }),

@@ -202,7 +202,7 @@ export async function composePlatform(parts: PlatformParts, { use }: Pick<Teardo
         ofClusters.clusters, ofClusters.virtualClusterInstances, ofClusters.virtualClusterTemplates, ofClusters.spaceInstances,
         ofDirectory.selves, ofAuthorization.ownAccessReviews, ofKeys.accessKeys, ofProjects.projectSecrets, ofProjects.sharedSecrets,
         ofTrust.clusterTrustRules, ofTrust.trustRules, ofSignIn.identityProviders,
-        ...ofAccess.definitions, ofGenerators.generators,
+        ...ofAccess.definitions, ofGenerators.generators, ofClusters.clusterProfiles,
         ofProjects.namespaces, secrets, services, events, newEvents, leases,
         ...ofAuthorization.policies, ...ofAuthorization.reviews,
       ],

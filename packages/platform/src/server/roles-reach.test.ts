@@ -79,7 +79,7 @@ it.each(["platform-cli", "vcluster", "agent", "scim", "metrics-reader", "network
       (inner) =>
         !isAlways(inner) && inScope({ scope, ruleSets: [] } as any, managementRequest(inner), context as any).open,
     );
-    expect(open.filter((line) => !/^list,watch management/.test(line))).toEqual(SCOPE_ROLES[role]);
+    expect(open.filter((line) => !/^list,watch m(anagement|ulticluster)/.test(line))).toEqual(SCOPE_ROLES[role]);
     // Lists show what the key may get.
     expect(open.some((line) => line.includes("impersonate"))).toBe(false);
   },
@@ -151,6 +151,7 @@ const SCOPE_ROLES: { readonly [role: string]: readonly string[] } = {
     "get,list,watch management.postern/projects",
     "get,list,watch management.postern/spaceinstances",
     "get,list,watch management.postern/virtualclusterinstances",
+    "get,list,watch multicluster.x-k8s.io/clusterprofiles",
   ],
   vcluster: REVIEWS,
   agent: REVIEWS,
@@ -198,6 +199,7 @@ const CLUSTER_ROLES: { readonly [role: string]: readonly string[] } = {
     `${READ} ${M}/projects/templates`,
     `${READ},update,patch,use ${M}/projects`,
     ...["projectsecrets", "spaceinstances", "virtualclusterinstances"].map((name) => `${ALL},use ${M}/${name}`),
+    `${READ} multicluster.x-k8s.io/clusterprofiles`,
     `${ALL},approve ${M}/accesspolicies`,
     `${ALL} ${M}/trustrules`,
     `${ALL} ${M}/kubeconfiggenerators`,
@@ -212,16 +214,19 @@ const CLUSTER_ROLES: { readonly [role: string]: readonly string[] } = {
     ...VIEWER,
     `${READ} ${M}/projects`,
     ...["spaceinstances", "virtualclusterinstances"].map((name) => `${READ},use ${M}/${name}`),
+    `${READ} multicluster.x-k8s.io/clusterprofiles`,
     `create ${M}/virtualclusterinstances/kubeconfig`,
   ],
   "postern:project-user": [
     ...VIEWER,
     ...["projects", "spaceinstances", "virtualclusterinstances"].map((name) => `${READ},use ${M}/${name}`),
+    `${READ} multicluster.x-k8s.io/clusterprofiles`,
     `create ${M}/virtualclusterinstances/kubeconfig`,
   ],
   "postern:project-viewer": [
     ...VIEWER,
     ...["projects", "spaceinstances", "virtualclusterinstances"].map((name) => `${READ} ${M}/${name}`),
+    `${READ} multicluster.x-k8s.io/clusterprofiles`,
   ],
   "postern:public-info-viewer": [],
 };

@@ -14,7 +14,10 @@ const ALWAYS_OPEN = new Set([
   "list customresourcedefinitions",
 ]);
 /** Lists that show what the key opens: with an empty scope, nothing. */
-const FILTERED = new Set(["projects", "clusters", "users", "teams", "virtualclusterinstances", "spaceinstances"]);
+const FILTERED = new Set([
+  ...["projects", "clusters", "users", "teams"],
+  ...["virtualclusterinstances", "spaceinstances", "clusterprofiles"],
+]);
 
 type Route = { readonly id: string; readonly call: PlatformCall; readonly filtered: boolean };
 

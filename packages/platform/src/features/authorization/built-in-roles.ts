@@ -1,5 +1,6 @@
 // The ClusterRoles and bindings that the platform is installed with, as data.
 
+import { CLUSTER_INVENTORY_GROUP } from "@postern/api/cluster-profile";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -73,6 +74,7 @@ const projectViewerRules = ({ managementGroup }: PlatformNames): readonly JsonOb
     apiGroups: [managementGroup],
     resources: ["projects", "projects/clusters", "projects/templates", ...INSTANCES],
   },
+  { verbs: READ, apiGroups: [CLUSTER_INVENTORY_GROUP], resources: ["clusterprofiles"] },
   { verbs: READ, apiGroups: ["", "events.k8s.io"], resources: ["events"] },
   { verbs: ["get"], apiGroups: [""], resources: ["namespaces"] },
 ];

@@ -5,7 +5,7 @@ import { accessKey } from "../access-keys/testing/access-key.ts";
 import { evaluatedKeys } from "../access-keys/testing/key-world.ts";
 import { isPermissionSubset } from "../access-keys/validity/permission-subset.ts";
 import { createEffectiveRules } from "./effective-rules/effective-rules.ts";
-import { FILTERED_RESOURCES, type FilteredResource } from "./filtered-resources.ts";
+import { FILTERED_RESOURCES, type FilteredResource, groupOfFiltered } from "./filtered-resources.ts";
 import { labelsOfClusters } from "./members/instance-permissions.ts";
 import { createPlatformAuthorizer } from "./platform-authorizer.ts";
 import { isControlPlaneKeyRequest } from "./request/control-plane-key-request.ts";
@@ -132,7 +132,7 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
         for (const resource of FILTERED_RESOURCES) {
           const visible = visibility.visibleTo(withKey(user, key), resource);
           for (const { object, namespace, name } of objectsOf(resource, world)) {
-            const get = management({ resource, namespace, name });
+            const get = management({ resource, namespace, name, apiGroup: groupOfFiltered(resource, names) });
             const mayGet = authorizer.decide(get, withKey(user, key)).verdict === "allow";
             expect({ resource, namespace, name, seen: visible === "all" || visible(object) }).toEqual({
               resource,
@@ -166,8 +166,7 @@ describe(`${CASES} random requests, seed ${SEED}`, { timeout: 20_000 + CASES }, 
           // For namespaced objects.
           if (each.target !== "Management" || !isResourceRequest || resource.includes("*") || subresource === "*")
             continue;
-          if (apiGroup === "*" || !["virtualclusterinstances", "spaceinstances", "secrets"].includes(resource))
-            continue;
+          if (apiGroup === "*" || !NAMESPACED.includes(resource)) continue;
           const { resourceRules } = await rules.rulesFor(user, namespace, { id: key.id });
           const isTold = resourceRules.some(
             (rule) =>
@@ -202,6 +201,8 @@ const namedBy = (restrictions: AccessKeyRestrictions | undefined): readonly Plat
     ),
   );
 
+const NAMESPACED: readonly string[] = ["virtualclusterinstances", "spaceinstances", "clusterprofiles", "secrets"];
+
 const has = (list: readonly string[], value: string): boolean => list.includes("*") || list.includes(value);
 const whole = (resource: string, subresource: string): string =>
   subresource === "" ? resource : `${resource}/${subresource}`;
@@ -221,12 +222,18 @@ function objectsOf(resource: FilteredResource, world: Parameters<typeof userMay>
       }));
     case "virtualclusterinstances":
     case "spaceinstances":
+    case "clusterprofiles":
       return world.instances
-        .filter((instance) => instance.resource === resource)
+        .filter((one) => one.resource === (resource === "clusterprofiles" ? "virtualclusterinstances" : resource))
         .map((instance) => ({
           namespace: instance.namespace,
           name: instance.name,
-          object: cached(instanceObject(instance), resource),
+          // What a view shows of it keeps its record.
+          object: cached(instanceObject(instance), instance.resource).withContent(
+            resource === "clusterprofiles"
+              ? { apiVersion: "any/v1", kind: "Any", metadata: { name: instance.name, namespace: instance.namespace } }
+              : instanceObject(instance),
+          ),
         }));
     case "users":
       return ["alice", "bob", "carol"].map(plain);

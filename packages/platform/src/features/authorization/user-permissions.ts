@@ -5,7 +5,7 @@ import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { combinedPolicyVersion, type PolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import { isAuthenticated } from "./caller.ts";
-import { isFilteredList } from "./filtered-resources.ts";
+import { aboutInstance, isFilteredList } from "./filtered-resources.ts";
 import { ownerPermission } from "./owner-permissions.ts";
 import type { DecisionCode, DecisionDeps } from "./platform-decision.ts";
 import {
@@ -52,20 +52,27 @@ export function createUserPermissions(deps: Omit<DecisionDeps, "keys">): UserPer
     return held.find(({ accessRequest }) => accessRequest !== undefined)?.accessRequest;
   };
   const granted = grantedClusters === undefined ? [] : [grantedClusters];
+  const rightTo = (user: UserInfo, asked: TargetedRequest, request: PlatformRequest): UserRight => {
+    const byRole = roles.authorize({ ...asked, user, apiVersion: "*" });
+    const inside = request.target === "ProjectVirtualCluster" ? requestInside(user, request) : undefined;
+    const withRequest = inside === undefined ? {} : { accessRequest: inside };
+    if (byRole.verdict === "allow") return { allowed: true, code: "role", reason: byRole.reason, ...withRequest };
+    const owned = ownerPermission(user, asked, ownership);
+    if (owned !== undefined) return { allowed: true, ...withRequest, ...owned };
+    if (isFilteredList(managementRequest(asked), names) && isAuthenticated(user)) {
+      return { allowed: true, code: "filtered-list", reason: "lists show what the caller may get" };
+    }
+    return { allowed: false, reason: byRole.reason };
+  };
   return {
     policyVersion: combinedPolicyVersion([rbac, projects, instances, ...granted]),
     of(user, request) {
       const asked = request.target === "Management" ? request.inner : useRequest(request, names);
-      const byRole = roles.authorize({ ...asked, user, apiVersion: "*" });
-      const inside = request.target === "ProjectVirtualCluster" ? requestInside(user, request) : undefined;
-      const withRequest = inside === undefined ? {} : { accessRequest: inside };
-      if (byRole.verdict === "allow") return { allowed: true, code: "role", reason: byRole.reason, ...withRequest };
-      const owned = ownerPermission(user, asked, ownership);
-      if (owned !== undefined) return { allowed: true, ...withRequest, ...owned };
-      if (isFilteredList(managementRequest(asked), names) && isAuthenticated(user)) {
-        return { allowed: true, code: "filtered-list", reason: "lists show what the caller may get" };
-      }
-      return { allowed: false, reason: byRole.reason };
+      const right = rightTo(user, asked, request);
+      const about = aboutInstance(asked, names);
+      if (right.allowed || about === asked) return right;
+      const onInstance = rightTo(user, about, request);
+      return onInstance.allowed ? onInstance : right;
     },
   };
 }

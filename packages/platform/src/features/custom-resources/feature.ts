@@ -1,5 +1,6 @@
 // CustomResourceDefinitions of the management API, where the operator allows them.
 
+import { CLUSTER_INVENTORY_GROUP } from "@postern/api/cluster-profile";
 import { controlledResources } from "@postern/apiserver/controllers/controller-port";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
@@ -25,6 +26,8 @@ export function createCustomResources(base: Foundation, own: readonly ResourceDe
   }
   const compiled = createCompiledDefinitions();
   const groups = new Set([...own.map(({ group }) => group), noCustomResourceDefinitions.group]);
+  // Others of its kinds may be defined, such as PlacementDecision.
+  groups.delete(CLUSTER_INVENTORY_GROUP);
   return {
     definitions: managementDefinitions(compiled, groups, () => {
       const { view, keys } = base.installed(APIEXTENSIONS_GROUP, "CustomResourceDefinition");

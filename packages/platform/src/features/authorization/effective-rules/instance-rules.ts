@@ -1,5 +1,6 @@
 // Permissions of a credential's owner on the instances that it owns or may use, as rules for one namespace.
 
+import { CLUSTER_INVENTORY_GROUP } from "@postern/api/cluster-profile";
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import type { ResolvedRules } from "@postern/apiserver/authorization/authorizer";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
@@ -87,5 +88,16 @@ function rulesOfInstance(
         managed(names.managementGroup, ["create"], withSubresources(["kubeconfig"]), name),
       ]
     : [];
-  return [...owned, ...granted, ...asGuest];
+  const rules = [...owned, ...granted, ...asGuest];
+  return resource === "virtualclusterinstances" ? [...rules, ...profileRules(rules, name)] : rules;
 }
+
+/** Reading the virtual cluster includes reading its ClusterProfile. */
+function profileRules(rules: readonly PolicyRule[], name: string): readonly PolicyRule[] {
+  const verbs = PROFILE_VERBS.filter((verb) =>
+    rules.some((rule) => rule.resources.includes("virtualclusterinstances") && rule.verbs.includes(verb)),
+  );
+  return verbs.length === 0 ? [] : [managed(CLUSTER_INVENTORY_GROUP, verbs, ["clusterprofiles"], name)];
+}
+
+const PROFILE_VERBS: readonly string[] = ["get", "list", "watch"];

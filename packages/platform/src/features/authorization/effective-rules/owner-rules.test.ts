@@ -90,12 +90,21 @@ describe("an instance", () => {
   const opened = (verbs: readonly string[], subresources: readonly string[], users = ["al"]) =>
     tellsOf({ access: [{ verbs, subresources, users, teams: [] }] });
   const ALL = ["get", "list", "watch", "update", "patch", "delete", "use"];
+  const profile = (verbs: readonly string[]) => ({
+    ...managed(verbs, ["clusterprofiles"], "v1"),
+    apiGroups: ["multicluster.x-k8s.io"],
+  });
   const below = (resource: string) =>
     ["kubeconfig", "accesskey", "credentials", "join"].map((one) => `${resource}/${one}`);
 
   test.each(["virtualclusterinstances", "spaceinstances"] as const)("of %s is allowed for its owner", (resource) => {
     const owned = { resource, owner: { user: "al", team: "" } };
-    expect(tellsOf(owned)).toEqual([managed(ALL, [resource], "v1"), managed(["*"], below(resource), "v1")]);
+    const profiles = resource === "virtualclusterinstances" ? [profile(["get", "list", "watch"])] : [];
+    expect(tellsOf(owned)).toEqual([
+      managed(ALL, [resource], "v1"),
+      managed(["*"], below(resource), "v1"),
+      ...profiles,
+    ]);
     expect(tellsOf(owned, "p-b")).toEqual([]);
     expect(tellsOf({ ...owned, owner: { user: "bo", team: "" } })).toEqual([]);
   });
@@ -108,7 +117,12 @@ describe("an instance", () => {
       managed(["use"], [of], "v1"),
       managed(["use", "create"], [`${of}/kubeconfig`], "v1"),
     ]);
-    expect(opened(["*"], ["*"])).toEqual([managed(ALL, [of], "v1"), managed(["*"], below(of), "v1")]);
+    expect(opened(["*"], ["*"])).toEqual([
+      managed(ALL, [of], "v1"),
+      managed(["*"], below(of), "v1"),
+      profile(["get", "list", "watch"]),
+    ]);
+    expect(opened(["get"], [])).toEqual([managed(["get"], [of], "v1"), profile(["get"])]);
     expect(opened([], ["kubeconfig"])).toEqual([]);
     expect(opened(["use"], [], ["bo"])).toEqual([]);
   });

@@ -25,7 +25,17 @@ const managed = (verbs: readonly string[], resources: readonly string[], ...reso
   resources,
   resourceNames,
 });
-const LISTS = managed(["list", "watch"], FILTERED_RESOURCES);
+const ofProfiles = (verbs: readonly string[], ...resourceNames: readonly string[]) => ({
+  ...managed(verbs, ["clusterprofiles"], ...resourceNames),
+  apiGroups: ["multicluster.x-k8s.io"],
+});
+const LISTS = [
+  managed(
+    ["list", "watch"],
+    FILTERED_RESOURCES.filter((resource) => resource !== "clusterprofiles"),
+  ),
+  ofProfiles(["list", "watch"]),
+];
 const into = (resource: string, ...name: readonly string[]) => [
   managed(["get", "use"], [resource], ...name),
   managed(["create"], [`${resource}/kubeconfig`], ...name),
@@ -42,27 +52,29 @@ describe("a scope", () => {
   const tellsOf = (scope: Parameters<typeof scoped>[0], namespace = "p-a") => told(scoped(scope), namespace);
 
   test("allows lists, and nothing else when it is empty", () => {
-    expect(tellsOf({})).toEqual([[LISTS]]);
+    expect(tellsOf({})).toEqual([LISTS]);
   });
 
   test("allows everything in the namespace of a project", () => {
     const all = { ...NOTHING, verbs: ["*"], apiGroups: ["*"], resources: ["*"] };
-    expect(tellsOf({ projects: [{ project: "a" }] })).toEqual([[LISTS, all]]);
-    expect(tellsOf({ projects: [{ project: "*" }] })).toEqual([[LISTS, all]]);
+    expect(tellsOf({ projects: [{ project: "a" }] })).toEqual([[...LISTS, all]]);
+    expect(tellsOf({ projects: [{ project: "*" }] })).toEqual([[...LISTS, all]]);
     for (const namespace of ["p-b", "kube-system", ""]) {
-      expect(tellsOf({ projects: [{ project: "a" }] }, namespace)).toEqual([[LISTS]]);
+      expect(tellsOf({ projects: [{ project: "a" }] }, namespace)).toEqual([LISTS]);
     }
-    expect(tellsOf({ projects: [{ project: "*" }] }, "kube-system")).toEqual([[LISTS]]);
+    expect(tellsOf({ projects: [{ project: "*" }] }, "kube-system")).toEqual([LISTS]);
   });
 
   test("allows access to an instance, and reading its project", () => {
     const project = managed(["get"], ["projects"], "a");
     const virtualClusters = [{ project: "a", virtualCluster: "v1" }];
-    expect(tellsOf({ virtualClusters })).toEqual([[LISTS, ...into("virtualclusterinstances", "v1"), project]]);
-    expect(tellsOf({ virtualClusters }, "p-b")).toEqual([[LISTS]]);
+    expect(tellsOf({ virtualClusters })).toEqual([
+      [...LISTS, ...into("virtualclusterinstances", "v1"), project, ofProfiles(["get"], "v1")],
+    ]);
+    expect(tellsOf({ virtualClusters }, "p-b")).toEqual([LISTS]);
     const spaces = [{ project: "a", space: "*" }];
-    expect(tellsOf({ spaces })).toEqual([[LISTS, ...into("spaceinstances"), project]]);
-    expect(tellsOf({ spaces }, "p-b")).toEqual([[LISTS]]);
+    expect(tellsOf({ spaces })).toEqual([[...LISTS, ...into("spaceinstances"), project]]);
+    expect(tellsOf({ spaces }, "p-b")).toEqual([LISTS]);
   });
 
   test("names the virtual clusters that have the labels now", () => {
@@ -72,15 +84,17 @@ describe("a scope", () => {
         { project: "a", virtualCluster: "", labels: [{ key: "env", operator: "in" as const, values: [value] }] },
       ],
     });
-    expect(tellsOf(inEnv("dev"))).toEqual([[LISTS, ...into("virtualclusterinstances", "v1", "v2"), project]]);
-    expect(tellsOf(inEnv("none"))).toEqual([[LISTS, project]]);
-    expect(tellsOf(inEnv("dev"), "p-b")).toEqual([[LISTS]]);
+    expect(tellsOf(inEnv("dev"))).toEqual([
+      [...LISTS, ...into("virtualclusterinstances", "v1", "v2"), project, ofProfiles(["get"], "v1", "v2")],
+    ]);
+    expect(tellsOf(inEnv("none"))).toEqual([[...LISTS, project]]);
+    expect(tellsOf(inEnv("dev"), "p-b")).toEqual([LISTS]);
   });
 
   test("allows clusters from every path", () => {
     const clusters = [{ cluster: "c1" }, { cluster: "*" }];
     expect(tellsOf({ clusters })).toEqual([
-      [LISTS, managed(["get", "use"], ["clusters"], "c1"), managed(["get", "use"], ["clusters"])],
+      [...LISTS, managed(["get", "use"], ["clusters"], "c1"), managed(["get", "use"], ["clusters"])],
     ]);
   });
 });

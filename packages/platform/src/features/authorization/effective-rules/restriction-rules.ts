@@ -6,9 +6,10 @@ import type {
   AccessKeyScope,
   VirtualClusterEntry,
 } from "@postern/api/access-key-restrictions";
+import { CLUSTER_INVENTORY_GROUP } from "@postern/api/cluster-profile";
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { PolicyRule } from "@postern/apiserver/authorization/rbac/policy-rule";
-import { FILTERED_RESOURCES } from "../filtered-resources.ts";
+import { FILTERED_RESOURCES, groupOfFiltered } from "../filtered-resources.ts";
 import type { InstancePermissionIndex } from "../members/instance-permissions.ts";
 import { issuesCredential } from "../request/issues-credential.ts";
 import type { ProxyRequest, RequestDestination } from "../request/platform-request.ts";
@@ -42,12 +43,19 @@ function scopeRules(scope: AccessKeyScope, namespace: string, context: Restricti
   const budget = { left: MAX_COMPARED };
   const project = names.projectOf(namespace);
   /** A star is a wildcard, and names every object. */
-  const managed = (verbs: readonly string[], resources: readonly string[], ...of: readonly string[]): PolicyRule => ({
-    ...NOTHING,
-    verbs,
-    apiGroups: [names.managementGroup],
-    resources,
-    resourceNames: of.includes("*") ? [] : of,
+  const ruleIn =
+    (group: string) =>
+    (verbs: readonly string[], resources: readonly string[], ...of: readonly string[]): PolicyRule => ({
+      ...NOTHING,
+      verbs,
+      apiGroups: [group],
+      resources,
+      resourceNames: of.includes("*") ? [] : of,
+    });
+  const managed = ruleIn(names.managementGroup);
+  const lists = [names.managementGroup, CLUSTER_INVENTORY_GROUP].map((group) => {
+    const served = FILTERED_RESOURCES.filter((resource) => groupOfFiltered(resource, names) === group);
+    return ruleIn(group)(["list", "watch"], served, "*");
   });
   const isOfProject = (entry: { readonly project: string }): boolean =>
     project !== undefined && matchesName(entry.project, project);
@@ -58,11 +66,14 @@ function scopeRules(scope: AccessKeyScope, namespace: string, context: Restricti
     ...(project === undefined ? [] : [managed(["get"], ["projects"], project)]),
   ];
   return [
-    managed(["list", "watch"], FILTERED_RESOURCES, "*"),
+    ...lists,
     ...scope.projects.filter(isOfProject).map(() => WHOLE_NAMESPACE),
-    ...scope.virtualClusters
-      .filter(isOfProject)
-      .flatMap((entry) => instanceRules("virtualclusterinstances", namesMeant(entry, namespace, context, budget))),
+    ...scope.virtualClusters.filter(isOfProject).flatMap((entry) => {
+      const meant = namesMeant(entry, namespace, context, budget);
+      const profiles =
+        meant.length === 0 ? [] : [ruleIn(CLUSTER_INVENTORY_GROUP)(["get"], ["clusterprofiles"], ...meant)];
+      return [...instanceRules("virtualclusterinstances", meant), ...profiles];
+    }),
     ...scope.spaces.filter(isOfProject).flatMap(({ space }) => instanceRules("spaceinstances", [space])),
     ...scope.clusters.map(({ cluster }) => managed(["get", "use"], ["clusters"], cluster)),
   ];

@@ -2,7 +2,7 @@
 
 import type { PlatformNames } from "@postern/api/platform-names";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { isFilteredList } from "../filtered-resources.ts";
+import { aboutInstance, isFilteredList } from "../filtered-resources.ts";
 import { isAccessKeyRequest } from "../request/access-key-request.ts";
 import type { PlatformRequest, TargetedRequest } from "../request/platform-request.ts";
 import { isAlwaysAllowed } from "./always-allowed.ts";
@@ -36,7 +36,7 @@ export function proxiedEntry(request: PlatformRequest): ProxiedEntry | undefined
 export function scopeEntryFor(request: PlatformRequest, names: PlatformNames): ScopeEntry | "always-open" | undefined {
   if (request.target !== "Management") return proxiedEntry(request);
   if (isAlwaysAllowed(request, names) || isFilteredList(request, names)) return "always-open";
-  return managementEntry(request.inner, names);
+  return managementEntry(aboutInstance(request.inner, names), names);
 }
 
 function managementEntry(inner: TargetedRequest, names: PlatformNames): ScopeEntry | undefined {

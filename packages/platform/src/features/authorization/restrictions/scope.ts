@@ -9,10 +9,15 @@ import {
 } from "@postern/api/access-key-restrictions";
 import type { PlatformNames } from "@postern/api/platform-names";
 import { parseVirtualClusterIdentity } from "../caller.ts";
-import { isFilteredList, isInstanceResource } from "../filtered-resources.ts";
+import { aboutInstance, isFilteredList, isInstanceResource } from "../filtered-resources.ts";
 import { isAccessKeyRequest } from "../request/access-key-request.ts";
 import { isControlPlaneKeyRequest } from "../request/control-plane-key-request.ts";
-import { isManagement, type PlatformRequest, type TargetedRequest } from "../request/platform-request.ts";
+import {
+  isManagement,
+  managementRequest,
+  type PlatformRequest,
+  type TargetedRequest,
+} from "../request/platform-request.ts";
 import { isAlwaysAllowed } from "./always-allowed.ts";
 import { type Filing, type NamedValues, RestrictionIndex } from "./restriction-index.ts";
 import { allowingRule, matchesName } from "./rules.ts";
@@ -64,15 +69,16 @@ function isOwnControlPlane({ inner }: PlatformRequest, { names, owner }: ScopeCo
 /** The entry of the scope that opens the request, for the audit log. */
 function openingEntry(
   { projects, virtualClusters, spaces, clusters, roles }: AccessKeyScope,
-  request: PlatformRequest,
+  asked: PlatformRequest,
   context: IndexedContext,
 ): string | undefined {
   const { names, index } = context;
-  if (isManagement(request)) {
-    if (isAccessKeyRequest(request.inner, names)) return undefined;
+  if (isManagement(asked)) {
+    if (isAccessKeyRequest(asked.inner, names)) return undefined;
     // The filter asks this function again about every object.
-    if (isFilteredList(request, names)) return "filtered-list";
+    if (isFilteredList(asked, names)) return "filtered-list";
   }
+  const request = isManagement(asked) ? managementRequest(aboutInstance(asked.inner, names)) : asked;
   const named = namesIn(request, names);
   const askedOfInstances = (): readonly (readonly string[])[] => [named.projects, named.others];
   const isOneProject = isManagement(request) && isManaged(request.inner, "projects", names);

@@ -15,6 +15,7 @@ import type { PlatformRequest, TargetedRequest } from "../request/platform-reque
 import { type Instance, names, type Project, ruled, userInfo, type World, world } from "./memory-world.ts";
 
 const GROUP = names.managementGroup;
+const INVENTORY = "multicluster.x-k8s.io";
 export const pick = <T>(...values: readonly T[]) => fc.constantFrom(...values);
 export const few = <T>(arbitrary: fc.Arbitrary<T>, maxLength = 2) => fc.array(arbitrary, { maxLength });
 
@@ -40,6 +41,7 @@ const apiGroup = pick(
   GROUP,
   GROUP,
   GROUP,
+  INVENTORY,
   "",
   names.storageGroup,
   "authentication.k8s.io",
@@ -94,6 +96,12 @@ const likelyRequest: fc.Arbitrary<TargetedRequest> = fc.oneof(
   fc
     .record({ project, subresource: pick("", "clusters"), verb: pick("get", "use", "update") })
     .map(({ project, subresource, verb }) => likely(verb, "projects", subresource, "", project)),
+  fc
+    .record({ project, name: instanceName, verb: pick("get", "list", "watch", "update") })
+    .map(({ project, name, verb }) => ({
+      ...likely(verb, "clusterprofiles", "", `p-${project}`, name),
+      apiGroup: INVENTORY,
+    })),
   cluster.map((name) => likely("get", "clusters", "", "", name)),
   user.map((name) => likely("get", "users", "", "", name)),
   team.map((name) => likely("get", "teams", "accesskeys", "", name)),

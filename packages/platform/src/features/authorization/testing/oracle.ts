@@ -9,6 +9,7 @@ import type { PlatformRequest, TargetedRequest } from "../request/platform-reque
 import type { World } from "./memory-world.ts";
 
 const GROUP = "management.postern";
+const INVENTORY = "multicluster.x-k8s.io";
 const FILTERED = ["projects", "clusters", "users", "teams", "virtualclusterinstances", "spaceinstances"];
 
 /** `allowed(U, r)`: what the user may do, whatever it came with. */
@@ -36,7 +37,16 @@ const use = (resource: string, namespace: string, name: string): TargetedRequest
   path: "",
 });
 
+/** Reading the virtual cluster of a ClusterProfile; undefined for any other request. */
+function readOfInstance(r: TargetedRequest): TargetedRequest | undefined {
+  const isRead = r.subresource === "" && ["get", "list", "watch"].includes(r.verb);
+  if (!isRead || r.apiGroup !== INVENTORY || r.resource !== "clusterprofiles") return undefined;
+  return { ...r, apiGroup: GROUP, resource: "virtualclusterinstances" };
+}
+
 function userMayManage(world: World, user: UserInfo, r: TargetedRequest): boolean {
+  const instance = readOfInstance(r);
+  if (instance !== undefined && userMayManage(world, user, instance)) return true;
   const rulesOf = (role: string) =>
     world.clusterRoles.filter(({ name }) => name === role).flatMap(({ rules }) => rules);
   for (const { namespace, subjects, roleRef } of world.bindings) {
@@ -142,9 +152,9 @@ function policyOpens(rule: PolicyRule, r: TargetedRequest): boolean {
 const isFilteredList = (r: TargetedRequest): boolean =>
   r.isResourceRequest &&
   ["list", "watch"].includes(r.verb) &&
-  r.apiGroup === GROUP &&
   r.subresource === "" &&
-  FILTERED.includes(r.resource);
+  ((r.apiGroup === GROUP && FILTERED.includes(r.resource)) ||
+    (r.apiGroup === INVENTORY && r.resource === "clusterprofiles"));
 
 const asksAboutOthers = (r: TargetedRequest): boolean =>
   r.isResourceRequest &&
@@ -269,6 +279,9 @@ function entryOpens(
   }
   if (isAboutKeys(r)) return false;
   if (isFilteredList(r)) return true;
+  const instance = readOfInstance(r);
+  if (instance !== undefined)
+    return entryOpens(scope, { target: "Management", inner: instance }, user, owner, instances);
   const isOurs = r.apiGroup === GROUP;
   const projectOfNamespace = /^p-(.+)$/s.exec(r.namespace)?.[1];
   for (const { project } of projects) {

@@ -3,7 +3,7 @@
 import type { UserInfo } from "@postern/apiserver/authentication/user-info";
 import { createRbacAuthorizer } from "@postern/apiserver/authorization/rbac/rbac-authorizer";
 import type { OpenNames, RuleIndex } from "@postern/apiserver/authorization/rbac/rule-index";
-import type { FilteredResource } from "../filtered-resources.ts";
+import { aboutInstance, type FilteredResource, groupOfFiltered } from "../filtered-resources.ts";
 import { clusterRole, projectRolesOf } from "../owner-permissions.ts";
 import type { DecisionDeps } from "../platform-decision.ts";
 import { getRequest, type TargetedRequest } from "../request/platform-request.ts";
@@ -25,8 +25,9 @@ export function createAllowedNames({
     // There is no project without a name.
     const memberRoles = projectRolesOf(user, projects.get(names.projectOf(namespace) ?? ""), names);
     const ofMember = memberRoles.flatMap((role) => clusterRole(role, rbac) ?? []);
-    const request = getRequest(names.managementGroup, resource, namespace, "");
-    return namesAllowedBy(new Set([...roles.rolesOf(user, namespace), ...ofMember]), request);
+    const request = getRequest(groupOfFiltered(resource, names), resource, namespace, "");
+    const requests = new Set([request, aboutInstance(request, names)]);
+    return namesAllowedBy(new Set([...roles.rolesOf(user, namespace), ...ofMember]), requests);
   };
 }
 
@@ -54,13 +55,15 @@ export class AllowedNamesByNamespace {
   }
 }
 
-/** The names that roles allow for a request without a name. */
-function namesAllowedBy(roles: Iterable<RuleIndex>, request: TargetedRequest): AllowedNames {
+/** The names that roles allow for one of the requests, which have no name. */
+function namesAllowedBy(roles: Iterable<RuleIndex>, requests: ReadonlySet<TargetedRequest>): AllowedNames {
   const some = new Set<string>();
   for (const role of roles) {
-    const opened = role.namesFor(request);
-    if (opened.all) return ALL_NAMES;
-    for (const name of opened.some) some.add(name);
+    for (const request of requests) {
+      const opened = role.namesFor(request);
+      if (opened.all) return ALL_NAMES;
+      for (const name of opened.some) some.add(name);
+    }
   }
   return { all: false, some };
 }

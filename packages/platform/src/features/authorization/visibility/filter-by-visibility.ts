@@ -5,7 +5,7 @@ import { expiredError } from "@postern/apimachinery/meta/api-error";
 import { combinedPolicyVersion } from "@postern/apiserver/authorization/policy-version";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { ObjectVisibility, VisibleObjects } from "@postern/apiserver/registry/visibility";
-import { type FilteredResource, isInstanceResource } from "../filtered-resources.ts";
+import { type FilteredResource, isInProject } from "../filtered-resources.ts";
 import { projectsHiddenFrom, type SourceCheckDeps } from "../project-sources.ts";
 import type { Visibility } from "./visibility.ts";
 
@@ -63,7 +63,7 @@ function withoutProjects(
   hidden: ReadonlySet<string>,
   { projectOf }: PlatformNames,
 ): VisibleObjects {
-  if (hidden.size === 0 || !(resource === "projects" || isInstanceResource(resource))) return visible;
+  if (hidden.size === 0 || !(resource === "projects" || isInProject(resource))) return visible;
   const isHidden = ({ key }: CachedObject): boolean => {
     const [namespace = "", name = ""] = key.split("/").slice(-2);
     const project = resource === "projects" ? name : projectOf(namespace);

@@ -9,7 +9,13 @@ import type { RbacChange } from "@postern/apiserver/authorization/rbac/rbac-sour
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import type { VisibleObjects } from "@postern/apiserver/registry/visibility";
 import type { AccessKeyState } from "../../access-keys/access-key-state.ts";
-import { type FilteredResource, isInstanceResource } from "../filtered-resources.ts";
+import {
+  aboutInstance,
+  type FilteredResource,
+  groupOfFiltered,
+  isInProject,
+  isInstanceResource,
+} from "../filtered-resources.ts";
 import { isServerItself, keyStanding, provisionerOf } from "../key-standing.ts";
 import {
   grantedClusterPermission,
@@ -52,14 +58,15 @@ export function createVisibility(deps: DecisionDeps): Visibility {
   const ownership = { names, roles: rbac };
 
   /** Permissions from one object itself, so that an event is filtered by the state that it shows. */
-  const rightTo = (object: CachedObject, request: TargetedRequest, user: UserInfo): Permission | undefined => {
+  const rightTo = (object: CachedObject, asked: TargetedRequest, user: UserInfo): Permission | undefined => {
+    const request = aboutInstance(asked, names);
     const { resource, name } = request;
     if (resource === "projects") {
       return (
         projectPermission(user, request, name, projects.of(object), ownership) ?? guestPermission(user, request, deps)
       );
     }
-    if (isInstanceResource(resource)) return instancePermission(user, request, instances.of(object), names);
+    if (isInstanceResource(resource)) return instancePermission(user, request, instances.of(object.record), names);
     return ownPermission(user, request, names) ?? grantedClusterPermission(user, request, deps.grantedClusters);
   };
 
@@ -103,7 +110,7 @@ export function createVisibility(deps: DecisionDeps): Visibility {
       if (projects.version === projectsVersion) return false;
       const changes = projects.changesSince(projectsVersion);
       projectsVersion = projects.version;
-      if (!isInstanceResource(resource) || (sawAll && seesAll())) return false;
+      if (!isInProject(resource) || (sawAll && seesAll())) return false;
       if (changes === undefined) return true;
       return changes.some(
         ({ project, memberships }) =>
@@ -113,8 +120,8 @@ export function createVisibility(deps: DecisionDeps): Visibility {
     };
 
     const isVisible = (object: CachedObject): boolean => {
-      const { namespace, name } = placeOf(object.key, isInstanceResource(resource));
-      const request = getRequest(names.managementGroup, resource, namespace, name);
+      const { namespace, name } = placeOf(object.key, isInProject(resource));
+      const request = getRequest(groupOfFiltered(resource, names), resource, namespace, name);
       if (!isOpenTo(key, request, subject, object)) return false;
       const { all, some } = opened.in(namespace);
       if (all || some.has(name)) return true;
@@ -143,7 +150,7 @@ export function createVisibility(deps: DecisionDeps): Visibility {
     let labels: Labels | undefined;
     const clusterLabels = {
       of: () => {
-        labels ??= instances.of(object).labels;
+        labels ??= instances.of(object.record).labels;
         return labels;
       },
     };

@@ -1,4 +1,4 @@
-// The kinds Cluster, VirtualClusterInstance, VirtualClusterTemplate and SpaceInstance.
+// The kinds Cluster, ClusterProfile, VirtualClusterInstance, VirtualClusterTemplate and SpaceInstance.
 
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import type { Foundation } from "../../../foundation/foundation.ts";
@@ -18,6 +18,7 @@ import type { WrappedValues } from "../../wrapped-values/wrapped-values.ts";
 import type { VirtualClusters } from "../feature.ts";
 import type { PlatformEndpoint } from "../platform-endpoint.ts";
 import { spaceAuthority, virtualClusterAuthority } from "./certificate-authority.ts";
+import { clusterProfiles } from "./cluster-profiles/index.ts";
 import { clusters } from "./clusters/index.ts";
 import { spaceInstances } from "./space-instances/index.ts";
 import { virtualClusterInstances } from "./virtual-cluster-instances/index.ts";
@@ -39,7 +40,7 @@ export type VirtualClusterKindsNeeds = {
   readonly wrapped: WrappedValues;
 };
 
-type Kinds = "clusters" | "virtualClusterInstances" | "virtualClusterTemplates" | "spaceInstances";
+type Kinds = "clusters" | "clusterProfiles" | "virtualClusterInstances" | "virtualClusterTemplates" | "spaceInstances";
 
 export function virtualClusterKinds(
   base: Foundation,
@@ -107,6 +108,7 @@ export function virtualClusterKinds(
       ),
       visibility: visibilityOf("virtualclusterinstances"),
     }),
+    clusterProfiles: clusterProfiles({ names, endpoint, visibility: visibilityOf("clusterprofiles") }),
     virtualClusterTemplates: virtualClusterTemplates({ names }),
     spaceInstances: spaceInstances({
       ...shared,

@@ -128,8 +128,8 @@ function noIngressEndpoint(
 
 /** The platform's own address for the virtual cluster. */
 export function platformAddress(
-  { metadata }: VirtualClusterInstance,
-  { names, endpoint }: ServerAddressDeps,
+  { metadata }: Pick<VirtualClusterInstance, "metadata">,
+  { names, endpoint }: Pick<ServerAddressDeps, "names" | "endpoint">,
 ): ServerAddress {
   const project = names.projectOf(metadata.namespace ?? "") ?? "";
   return {
