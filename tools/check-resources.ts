@@ -8,7 +8,7 @@ const FEATURES = "packages/platform/src/features";
 const REQUIRED = ["README.md", "index.ts"];
 
 /** Reviews and views, which are never written: they have no manifest. */
-const WITHOUT_EXAMPLE = new Set(["selves", "access-keys"]);
+const WITHOUT_EXAMPLE = new Set(["selves", "access-keys", "cluster-profiles"]);
 
 /** The tests of a view are beside its records. */
 const TESTED_ELSEWHERE = new Set(["access-keys", "teams"]);

@@ -194,14 +194,14 @@ describe("the credential plugin", () => {
   it("refuses a version of the protocol that it does not speak", async () => {
     await login();
     const info = JSON.stringify({
-      apiVersion: "client.authentication.k8s.io/v1beta1",
+      apiVersion: "client.authentication.k8s.io/v1alpha1",
       kind: "ExecCredential",
       spec: {},
     });
     environment = [...environment, `KUBERNETES_EXEC_INFO=${info}`];
     expect(await run("postern", ["credentials", "get", "demo"])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("v1beta1, and only client.authentication.k8s.io/v1 is supported"),
+      stderr: expect.stringContaining("v1alpha1, and only client.authentication.k8s.io/v1 and client"),
     });
   });
 

@@ -1,8 +1,8 @@
-// The discovery and schemas of the platform's own groups.
+// The discovery and schemas of the groups whose kinds the platform describes itself.
 
 import type { PublishedGroup } from "./kind-reference.ts";
 
-const GROUP_VERSIONS = ["management.postern/v1", "storage.postern/v1"];
+const GROUP_VERSIONS = ["management.postern/v1", "storage.postern/v1", "multicluster.x-k8s.io/v1alpha1"];
 
 /** `send` reads a path of the server as its administrator, and returns the JSON of the response. */
 export async function publishedGroups(

@@ -72,6 +72,16 @@ REVIEW`,
     expected: [/^dev-clusters +dev-clusters .* 2 +2 +True/m, /^default-api\ndefault-web$/m, /^default +Active/m],
   },
   {
+    path: "docs/guides/cluster-inventory.md",
+    given: SERVE,
+    expected: [
+      /^p-default +demo +True +v1\./m,
+      /^https:\/\/.*\/kubernetes\/project\/default\/virtualcluster\/demo$/m,
+      /^default +Active/m,
+      /refused a credential for https:\/\/.*has another server, https:\/\/attacker\.example\.com/,
+    ],
+  },
+  {
     path: "docs/guides/access-on-request.md",
     given: SERVE,
     expected: [

@@ -3,7 +3,7 @@
 
 import type { ExecExtension } from "@postern/api/cluster-profile";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { objectAt } from "../json-members.ts";
+import { objectAt } from "../output/json-members.ts";
 import { UsageError } from "../usage-error.ts";
 
 const GROUP = "client.authentication.k8s.io";
