@@ -78,7 +78,6 @@ REVIEW`,
       /^p-default +demo +True +v1\./m,
       /^https:\/\/.*\/kubernetes\/project\/default\/virtualcluster\/demo$/m,
       /^default +Active/m,
-      /refused a credential for https:\/\/.*has another server, https:\/\/attacker\.example\.com/,
     ],
   },
   {

@@ -1,5 +1,6 @@
 // ClusterProfiles on a whole server: what they are made of, who sees them, and that nothing writes them.
 
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type RunningPlatform, startPlatform } from "../../../../testing/running-platform.ts";
 
@@ -92,6 +93,24 @@ describe("a ClusterProfile", () => {
     const { kubeConfig } = issued.body.status;
     expect(kubeConfig).toContain(cluster.server);
     expect(kubeConfig).toContain(cluster["certificate-authority-data"]);
+  });
+
+  it("is valid by the definition of its authors, with its status", async () => {
+    const web = "/kubernetes/project/shop/virtualcluster/web";
+    // Source: sigs.k8s.io/cluster-inventory-api/config/crd/bases/multicluster.x-k8s.io_clusterprofiles.yaml, without descriptions.
+    const definition = JSON.parse(await readFile(new URL("testing/upstream-definition.json", import.meta.url), "utf8"));
+    await create(`${web}/apis/apiextensions.k8s.io/v1/customresourcedefinitions`, definition);
+    const copies = `${web}${PROFILES}/namespaces/default/clusterprofiles`;
+    await vi.waitFor(async () => expect((await platform.send({ path: copies })).status).toBe(200));
+    for (const served of (await platform.send({ path: IN_SHOP })).body.items) {
+      const { name, labels } = served.metadata;
+      const object = { ...served, apiVersion: "multicluster.x-k8s.io/v1alpha1", kind: "ClusterProfile" };
+      const copy = await create(`${copies}?fieldValidation=Strict`, { ...object, metadata: { name, labels } });
+      const path = `${copies}/${name}/status?fieldValidation=Strict`;
+      const body = { ...object, metadata: copy.metadata };
+      const written = await platform.send({ method: "PUT", path, body });
+      expect([written.status, written.body.spec, written.body.status]).toEqual([200, served.spec, served.status]);
+    }
   });
 
   it("is selected by the labels of its virtual cluster, and by the cluster manager", async () => {
