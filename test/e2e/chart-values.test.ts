@@ -59,6 +59,9 @@ describe("helm", () => {
       service: { name: "own", port: 8443 },
       caBundle: Buffer.from(pem("server")).toString("base64"),
     });
+    const caBundle = `--set=aggregatedApi.caBundle=${pem("server")}`;
+    const more = await succeed(render(...set, caBundle, "--set=aggregatedApi.clusterProfiles=true"));
+    expect(more).toContain("name: v1alpha1.multicluster.x-k8s.io");
     const { data } = objects.find((one) => one?.kind === "ConfigMap");
     expect(data["requestheader-ca.crt"].trim()).toBe(pem("clients"));
     expect(decodeYaml(data["postern.yaml"]).value).toMatchObject({
