@@ -137,6 +137,24 @@ describe("where they are allowed", () => {
     expect([status, body.message]).toEqual([422, expect.stringContaining("the management API calls no webhooks")]);
   });
 
+  test("the Cluster Inventory API takes further kinds, and its ClusterProfiles stay those of the server", async () => {
+    const group = "multicluster.x-k8s.io";
+    const own = definition({ group, plural: "clusterprofiles", kind: "ClusterProfile" });
+    const other = definition({ group, plural: "placementdecisions", kind: "PlacementDecision" });
+    for (const body of [own, other]) expect((await client.send({ path: CRDS, body })).status).toBe(201);
+    const accepted = async (plural: string) =>
+      (await client.must({ path: `${CRDS}/${plural}.${group}` })).status.conditions?.find(
+        ({ type }: any) => type === "NamesAccepted",
+      )?.status;
+    await expect.poll(() => accepted("placementdecisions")).toBe("True");
+    await expect.poll(() => accepted("clusterprofiles")).toBe("False");
+    const path = `/apis/${group}/v1alpha1/namespaces/p-default/clusterprofiles`;
+    expect((await client.must({ path })).items.map(({ metadata }: any) => metadata.name)).toEqual(["demo"]);
+    const stranger = await client.user("inventory-stranger");
+    expect((await client.must({ path, as: stranger })).items).toEqual([]);
+    for (const { metadata } of [own, other]) await client.must({ method: "DELETE", path: `${CRDS}/${metadata.name}` });
+  });
+
   test("they and their objects need permissions of their own (security book 1)", async () => {
     const owner = await client.user("owner");
     await client.must({ path: "projects", body: { metadata: { name: "shop" }, spec: { owner: { user: "owner" } } } });

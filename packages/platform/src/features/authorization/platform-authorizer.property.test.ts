@@ -228,7 +228,7 @@ function objectsOf(resource: FilteredResource, world: Parameters<typeof userMay>
         .map((instance) => ({
           namespace: instance.namespace,
           name: instance.name,
-          // What a view shows of it keeps its record.
+          // The form that a view shows keeps its record.
           object: cached(instanceObject(instance), instance.resource).withContent(
             resource === "clusterprofiles"
               ? { apiVersion: "any/v1", kind: "Any", metadata: { name: instance.name, namespace: instance.namespace } }

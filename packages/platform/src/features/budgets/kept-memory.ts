@@ -15,6 +15,8 @@ const indexed = (member: string, string = 100, byte = 0, base = 0): Kept => {
 };
 
 const SPEC = indexed("spec");
+/** Its ClusterProfile is kept in two forms, with the CA of the platform, labels and display name. */
+const INSTANCES = indexed("spec", 100, 2, 4_000);
 const RULES = indexed("rules", 50);
 const SUBJECTS = indexed("subjects", 110);
 const QUOTAS = indexed("spec", 140);
@@ -34,7 +36,7 @@ const KINDS: ReadonlyMap<string, Kept> = new Map([
   ["users", SPEC],
   ["teams", SPEC],
   ["projects", SPEC],
-  ["virtualclusterinstances", SPEC],
+  ["virtualclusterinstances", INSTANCES],
   ["spaceinstances", SPEC],
   ["trustrules", SPEC],
   ["clustertrustrules", SPEC],

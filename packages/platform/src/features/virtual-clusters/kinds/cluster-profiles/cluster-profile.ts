@@ -13,7 +13,7 @@ import type { VirtualClusterInstance } from "@postern/api/virtual-cluster-instan
 /** Well-known property: an ID of the cluster that no other cluster has, as DNS label. */
 const CLUSTER_ID = "cluster.clusterset.k8s.io";
 
-/** What the definition of the kind allows. Messages and reasons come from clusters of others. */
+/** Limits of the definition of the kind. Messages and reasons come from clusters of others. */
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
 const MAX_REASON = 1024;
 const MAX_MESSAGE = 32_768;
