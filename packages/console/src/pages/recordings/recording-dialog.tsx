@@ -7,7 +7,7 @@ import { Badge } from "../../components/badge.tsx";
 import { Button } from "../../components/button.tsx";
 import { Code } from "../../components/copy-text.tsx";
 import { DescriptionList } from "../../components/description-list.tsx";
-import { Dialog } from "../../components/dialog.tsx";
+import { Dialog } from "../../components/dialogs/dialog.tsx";
 import { absoluteTime } from "../../format/ages.ts";
 import { named, t } from "../../texts/text.tsx";
 import { commandOf, durationOf, podPathOf, TONES } from "./recording-words.ts";
