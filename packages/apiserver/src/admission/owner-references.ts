@@ -14,6 +14,8 @@ export type OwnerReferencesDeps = {
   readonly authorizer: Authorizer;
   /** The resource of a kind that is served; undefined for an unknown one. */
   readonly findKind: (group: string, kind: string) => OwnerKind | undefined;
+  /** `update` on the finalizers of an owner is enough to set `blockOwnerDeletion`, as upstream. Default: false. */
+  readonly finalizersSuffice?: boolean;
 };
 
 type OwnerKind = Pick<ResourceDefinition, "group" | "version" | "plural" | "namespaced">;
@@ -21,7 +23,7 @@ type OwnerKind = Pick<ResourceDefinition, "group" | "version" | "plural" | "name
 /**
  * Two rules. To change the owners of an object one must be allowed to delete it, else 403. To set `blockOwnerDeletion` one must be
  * allowed to delete the owner, else 422; upstream asks for `update` on the owner's finalizers and answers 403, against its own
- * description of the field.
+ * description of the field. Clusters accept either.
  */
 export const createOwnerReferencesAdmission = (deps: OwnerReferencesDeps): AdmissionPlugin => ({
   name: "OwnerReferencesPermissionEnforcement",
@@ -63,14 +65,14 @@ async function checkOwners(
 async function requireDeletable({ authorizer }: OwnerReferencesDeps, attributes: AdmissionAttributes): Promise<void> {
   const { resource, subresource, namespace, name } = attributes;
   const target = { apiGroup: resource.group, resource: resource.plural, subresource, namespace, name };
-  const decision = await mayDelete(authorizer, attributes, target);
+  const decision = await authorizeFor(authorizer, attributes, { verb: "delete", ...target });
   if (decision.verdict === "allow") return;
   const why = `cannot set an ownerRef on a resource you can't delete: ${decision.reason}, <nil>`;
   throw forbiddenByAdmission(attributes, why);
 }
 
 async function checkBlocking(
-  { authorizer }: OwnerReferencesDeps,
+  { authorizer, finalizersSuffice = false }: OwnerReferencesDeps,
   attributes: AdmissionAttributes,
   { apiVersion, kind, name }: OwnerReference,
   owner: OwnerKind | undefined,
@@ -84,23 +86,19 @@ async function checkBlocking(
   }
   const namespace = owner.namespaced ? attributes.namespace : "";
   const target = { apiGroup: owner.group, resource: owner.plural, subresource: "", namespace, name };
-  const decision = await mayDelete(authorizer, attributes, target);
+  const decision = await authorizeFor(authorizer, attributes, { verb: "delete", ...target });
   if (decision.verdict === "allow") return [];
+  if (finalizersSuffice) {
+    const finalizing = { verb: "update", ...target, subresource: "finalizers" };
+    if ((await authorizeFor(authorizer, attributes, finalizing)).verdict === "allow") return [];
+  }
   const reason = decision.reason === "" ? "" : `: ${decision.reason}`;
   return refuse(`if an ownerReference refers to a resource you can't delete${reason}`);
 }
 
-const mayDelete = async (
+const authorizeFor = async (
   authorizer: Authorizer,
   { context: { user, credential }, resource: { version } }: AdmissionAttributes,
-  target: Pick<AuthorizationAttributes, "apiGroup" | "resource" | "subresource" | "namespace" | "name">,
+  target: Pick<AuthorizationAttributes, "verb" | "apiGroup" | "resource" | "subresource" | "namespace" | "name">,
 ): Promise<AuthorizationDecision> =>
-  authorizer.authorize({
-    user,
-    credential,
-    verb: "delete",
-    isResourceRequest: true,
-    apiVersion: version,
-    path: "",
-    ...target,
-  });
+  authorizer.authorize({ user, credential, isResourceRequest: true, apiVersion: version, path: "", ...target });

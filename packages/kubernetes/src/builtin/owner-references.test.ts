@@ -42,4 +42,17 @@ describe("owner references", () => {
     );
     expect(await clear()).toBe("allowed");
   });
+
+  it("need no right to delete the owner where its finalizers may be updated", async () => {
+    await grantToAlice(cluster, [
+      { verbs: ["update"], apiGroups: [""], resources: ["secrets/finalizers"], resourceNames: ["owner"] },
+    ]);
+    const owned = async (name: string) => {
+      const owner = await cluster.create("secrets", { metadata: { name } });
+      const ownerReferences = [ownerReferenceTo(owner, { blockOwnerDeletion: true })];
+      return messageOf(cluster.create("configmaps", { metadata: { name, ownerReferences } }, alice));
+    };
+    expect(await owned("owner")).toBe("allowed");
+    expect(await owned("other")).toMatch(/blockOwnerDeletion: Forbidden/);
+  });
 });

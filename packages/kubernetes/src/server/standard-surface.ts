@@ -137,6 +137,7 @@ export function createStandardSurface(deps: StandardSurfaceDeps): StandardSurfac
       createOwnerReferencesAdmission({
         authorizer,
         findKind: (group, kind) => registry.findKind(group, kind)?.definition,
+        finalizersSuffice: true,
       }),
       createDefinitionLimit(registry),
       ...(deps.cluster === undefined

@@ -101,6 +101,7 @@ export async function createTestCluster(more: readonly ResourceDefinition[] = []
       createOwnerReferencesAdmission({
         authorizer,
         findKind: (group, kind) => registry.findKind(group, kind)?.definition,
+        finalizersSuffice: true,
       }),
     ]),
     continueTokens: createContinueTokens(),

@@ -2,12 +2,13 @@
 
 import { connect as connectPlain, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { connectThrough } from "@postern/client/transport/http-proxy";
 import type { AddressRules } from "./address-rules.ts";
 import { createGuardedLookup, refuseLiteral } from "./guarded-lookup.ts";
 import type { ResolveHost } from "./resolve-host.ts";
+import { trustFault } from "./trust-fault.ts";
 import { ConnectTimeoutError } from "./upstream-failure.ts";
 import type { UpstreamTarget } from "./upstream-target.ts";
 import { upstreamTls } from "./upstream-tls.ts";
@@ -49,18 +50,39 @@ export function createDialer(target: UpstreamTarget, deps: DialerDeps): Dial {
   const tls = protocol === "https:" ? upstreamTls(target) : undefined;
   // An IP address is not sent as a name, and the certificate is checked against the host.
   const name = { servername: isIP(host) === 0 ? host : "", ...tls };
+  /** With an authority, whether to trust the server is decided here, before the connection is handed over. */
+  const authorities = tls?.rejectUnauthorized === true ? target.certificateAuthorityPem : undefined;
+  const decidesTrust = authorities === undefined ? {} : { rejectUnauthorized: false };
   /** Spares the next handshake its signatures. */
   let session: Buffer | undefined;
+  /** A resumed session does not show the certificate, which is looked at where OpenSSL does not trust it. */
+  let isResumable = true;
 
   /** `tunnel`: a connection to the target through a proxy. Absent: the target is dialled. */
   function open(tunnel?: Socket): Socket {
     if (tls === undefined) return connectPlain(place);
     const way = tunnel === undefined ? {} : { socket: tunnel };
     const resumed = session === undefined ? {} : { session };
-    const socket = connectTls({ ...place, ...name, ...way, ...resumed, ALPNProtocols: ["http/1.1"] });
-    return socket.on("session", (ticket) => {
-      session = ticket;
+    const socket = connectTls({
+      ...place,
+      ...name,
+      ...decidesTrust,
+      ...way,
+      ...resumed,
+      ALPNProtocols: ["http/1.1"],
     });
+    socket.on("session", (ticket) => {
+      if (isResumable) session = ticket;
+    });
+    return authorities === undefined ? socket : socket.once("secureConnect", () => endUntrusted(socket, authorities));
+  }
+
+  function endUntrusted(socket: TLSSocket, authorities: string): void {
+    if (socket.authorized) return;
+    isResumable = false;
+    session = undefined;
+    const fault = trustFault(socket, authorities, name.servername === "" ? host : name.servername);
+    if (fault !== undefined) socket.destroy(fault);
   }
 
   return (callback) => {
@@ -88,7 +110,9 @@ export function createDialer(target: UpstreamTarget, deps: DialerDeps): Dial {
     const fail = (error: Error): void => settle(() => callback(error, null));
     const follow = (opened: Socket): void => {
       socket = opened;
-      opened.once(tls === undefined ? "connect" : "secureConnect", () => settle(() => callback(null, opened)));
+      opened.once(tls === undefined ? "connect" : "secureConnect", () => {
+        if (!opened.destroyed) settle(() => callback(null, opened));
+      });
       opened.on("error", fail);
       opened.once("close", () => settle(() => callback(new Error("the connection was closed"), null)));
     };
