@@ -44,6 +44,8 @@ const HANGS_MS = 20_000 * 2;
 const DELAY_MS = 50;
 const LOST_PERCENT = 2;
 const EVENTS = 40;
+/** The etcd of a run is at 127.0.0.1, which is another one in these networks. */
+const STORE = ["--store", "sqlite"];
 
 type Kubectl = (args: readonly string[], input?: string) => Promise<Outcome>;
 /** The cluster, as its own administrators see it. */
@@ -109,7 +111,7 @@ describe.skipIf(networks === undefined)(`a cluster without a way in (${KUBE ?? "
   beforeAll(async () => {
     directory = await temporaryDirectory();
     const [ofPlatform, ofCluster] = [hostOf(platformSide), hostOf(clusterSide)];
-    const flags = ["--bind-address", ofPlatform.address, "--proxy-health-check-interval-seconds", "1"];
+    const flags = [...STORE, "--bind-address", ofPlatform.address, "--proxy-health-check-interval-seconds", "1"];
     near = await startServer(path("near"), flags, { run: ofPlatform.run });
     proxy = await startHttpProxy(gateway());
     cluster =
@@ -135,7 +137,7 @@ describe.skipIf(networks === undefined)(`a cluster without a way in (${KUBE ?? "
 
   async function startEmbedded(dataDir: string, kubeconfig: string): Promise<Cluster> {
     const { address, run } = hostOf(clusterSide);
-    const far = await startServer(dataDir, ["--bind-address", address], { run });
+    const far = await startServer(dataDir, [...STORE, "--bind-address", address], { run });
     // Objects of the manifests are stored, and no pod is run.
     await far.send(`${INSTANCES}/demo`, { spec: { template: { workloads: "stored" } } }, "PATCH");
     await writeFarKubeconfig(far, kubeconfig);
