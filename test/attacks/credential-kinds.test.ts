@@ -54,6 +54,8 @@ const HARMLESS: { readonly [surface: string]: readonly string[] } = {
     "management/virtualclusterinstances/status",
     "management/virtualclustertemplates",
     "management/virtualclustertemplates/status",
+    // Addresses and public certificates.
+    "multicluster.x-k8s.io/clusterprofiles",
     // Lists of credentials by their IDs, which are no secrets; writing to them revokes.
     "management/ownedaccesskeys/credentials",
     "management/teams/accesskeys",
