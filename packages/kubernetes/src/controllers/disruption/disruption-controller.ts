@@ -20,7 +20,7 @@ import type { Budget } from "../../builtin/policy/pod-disruption-budgets.ts";
 import { isPodReady, type Pod } from "../../builtin/workloads/pods/pods.ts";
 import { createAllowance, LOOKS } from "../workloads/allowance.ts";
 import { createSummaries, readStored } from "../workloads/read-stored.ts";
-import { again } from "../workloads/workload-port.ts";
+import { retryLater } from "../workloads/workload-port.ts";
 
 export type DisruptionDeps = {
   readonly budgets: InstalledResource;
@@ -50,7 +50,7 @@ export function createDisruptionController(
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     const busy = looks.delayMs();
-    if (busy > 0) return again(queue, key, busy);
+    if (busy > 0) return retryLater(queue, key, busy);
     if (key.startsWith(budgets.keys.prefix)) await count(key, signal);
     else await findBudgets(key, signal);
   }
@@ -105,9 +105,9 @@ export function createDisruptionController(
     let again: number | undefined;
     // The schema holds timestamps in this member.
     const known = (status?.disruptedPods ?? {}) as { readonly [name: string]: string };
-    for (const { name, isGoing } of selected) {
+    for (const { name, isBeingRemoved } of selected) {
       const at = Object.hasOwn(known, name) ? known[name] : undefined;
-      if (at === undefined || isGoing) continue;
+      if (at === undefined || isBeingRemoved) continue;
       const left = (parseTimestamp(at) ?? 0) + EVICTION_MS - clock.now();
       if (left <= 0) continue;
       pods[name] = at;
@@ -131,7 +131,7 @@ export function createDisruptionController(
         ? Math.max(0, expectedPods - amountOf(spec.maxUnavailable, expectedPods))
         : amountOf(spec.minAvailable ?? 0, expectedPods);
     const currentHealthy = selected.filter(
-      ({ name, isGoing, isReady }) => !isGoing && isReady && !Object.hasOwn(disruptedPods, name),
+      ({ name, isBeingRemoved, isReady }) => !isBeingRemoved && isReady && !Object.hasOwn(disruptedPods, name),
     ).length;
     const disruptionsAllowed = expectedPods <= 0 ? 0 : Math.max(0, currentHealthy - desiredHealthy);
     const observedGeneration = metadata.generation ?? 0;
@@ -203,7 +203,7 @@ const readSelector = createMemberReader({ spec: { selector: true } });
 type SelectedPod = {
   readonly name: string;
   readonly hasEnded: boolean;
-  readonly isGoing: boolean;
+  readonly isBeingRemoved: boolean;
   readonly isReady: boolean;
   readonly owner: OwnerReference | undefined;
 };
@@ -211,7 +211,7 @@ type SelectedPod = {
 const summaryOf = (pod: Pod): SelectedPod => ({
   name: pod.metadata.name ?? "",
   hasEnded: pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed",
-  isGoing: isBeingDeleted(pod),
+  isBeingRemoved: isBeingDeleted(pod),
   isReady: isPodReady(pod),
   owner: controllerOf(pod.metadata),
 });

@@ -13,7 +13,7 @@ import { createEventRecorder } from "@postern/apiserver/controllers/event-record
 import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { Node } from "../../builtin/workloads/nodes.ts";
-import { again } from "../workloads/workload-port.ts";
+import { retryLater } from "../workloads/workload-port.ts";
 import { asLost, isHeardAlike, NodeHealth, readyOf } from "./node-health.ts";
 import { createNodeTtl, withMarks } from "./node-marks.ts";
 
@@ -53,7 +53,7 @@ export function createNodeController(port: ControllerPort, { nodes, leases, even
     const left = health.left(key, node, leases.view.get(leaseOf(node)) !== undefined);
     if (left === undefined) return;
     // Leases are renewed without a look at the Node, so that the time may have moved by then.
-    if (left > 0) return again(queue, key, left);
+    if (left > 0) return retryLater(queue, key, left);
     await markLost(node, signal);
   }
 

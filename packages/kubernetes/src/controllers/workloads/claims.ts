@@ -17,8 +17,8 @@ import { createScans } from "@postern/apiserver/controllers/scans";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createTurns, inSlices } from "@postern/apiserver/runtime/in-slices";
-import { controllerOf, isGoing, type OwnedObjects } from "./owned-objects.ts";
-import { again, controllerReference, type WorkloadPort } from "./workload-port.ts";
+import { controllerOf, isBeingRemoved, type OwnedObjects } from "./owned-objects.ts";
+import { controllerReference, retryLater, type WorkloadPort } from "./workload-port.ts";
 
 export type Claims = Disposable & {
   /** The objects of this owner, after it has adopted and released. An owner that is being deleted does neither. */
@@ -85,7 +85,7 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
   async function process(key: string, signal: AbortSignal): Promise<void> {
     await dependents.scanned();
     const delay = port.looks.delayMs();
-    if (delay > 0) return again(queue, key, delay);
+    if (delay > 0) return retryLater(queue, key, delay);
     if (key.startsWith("!")) await findObjects(key.slice(1), signal);
     else await findOwner(key, signal);
   }
@@ -120,7 +120,7 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
   }
 
   const isFree = (object: CachedObject): boolean =>
-    controllerOf(object) === undefined && !isGoing(object) && skips?.(object) !== true;
+    controllerOf(object) === undefined && !isBeingRemoved(object) && skips?.(object) !== true;
 
   function see(object: CachedObject): void {
     const { namespace } = owners.keys.parse(object.key);
@@ -215,7 +215,7 @@ export function createClaims(port: WorkloadPort, options: ClaimsOptions): Claims
         await pause();
         onClaimed?.(object);
         if (!mayClaim || selector.matches(object.labels)) claimed.push(object);
-        else if (!isGoing(object)) lost.push(object);
+        else if (!isBeingRemoved(object)) lost.push(object);
       }
       port.looks.spend(claimed.length * cost);
       for (const object of lost) await release(owner, object.decode(), signal);

@@ -14,7 +14,7 @@ import { refusal } from "./pod-control.ts";
 import { readStored } from "./read-stored.ts";
 import { createRevisions } from "./revisions.ts";
 import { REVISION_LABEL } from "./stateful-sets/stateful-set.ts";
-import { actingAs, again, type WorkloadPort } from "./workload-port.ts";
+import { actingAs, retryLater, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
 
 type DaemonSet = KubeObject & {
@@ -35,12 +35,12 @@ export function createDaemonSetController(base: WorkloadPort, ownedRevisions: Ow
   async function process(key: string, signal: AbortSignal): Promise<void> {
     await ownedRevisions.scanned();
     const busy = port.looks.delayMs();
-    if (busy > 0) return again(queue, key, busy);
+    if (busy > 0) return retryLater(queue, key, busy);
     const set = readStored<DaemonSet>(port, sets, key);
     if (set === undefined || isBeingDeleted(set)) return;
     const { uid = "", generation = 0 } = set.metadata;
     const delay = backoff.delayMs(uid, generation);
-    if (delay > 0) return again(queue, key, delay);
+    if (delay > 0) return retryLater(queue, key, delay);
     const known = await revisions.of(set);
     try {
       const { metadata } = await revisions.ensure(set, set.spec.template, known, signal);
@@ -49,7 +49,7 @@ export function createDaemonSetController(base: WorkloadPort, ownedRevisions: Ow
     } catch (error) {
       refusal(error);
       backoff.failed(uid, generation);
-      again(queue, key, backoff.delayMs(uid, generation));
+      retryLater(queue, key, backoff.delayMs(uid, generation));
     }
     const counts = Object.fromEntries(COUNTS.map((name) => [name, 0]));
     // Nothing here writes conditions: those that a client has written stay.

@@ -36,7 +36,7 @@ export const controllerOf = (object: CachedObject): OwnerReference | undefined =
     ? linksOf(object).metadata.ownerReferences?.find(({ controller }) => controller === true)
     : undefined;
 
-export const isGoing = (object: CachedObject): boolean => isBeingDeleted(linksOf(object));
+export const isBeingRemoved = (object: CachedObject): boolean => isBeingDeleted(linksOf(object));
 
 export function followOwnedObjects(resource: ControlledResource, scheduler: Scheduler): OwnedObjects {
   const { view, keys } = resource;

@@ -18,7 +18,7 @@ import { followOwners } from "./owned-objects.ts";
 import { createPods, deletePods, MOST_AT_ONCE, podFromTemplate, withDerivedName } from "./pod-control.ts";
 import { availableIn, byDeletion, firstOf, type PodState, podStateOf, podStatesOf } from "./pod-state.ts";
 import { readStored } from "./read-stored.ts";
-import { actingAs, again, eventsBy, type WorkloadPort } from "./workload-port.ts";
+import { actingAs, eventsBy, retryLater, type WorkloadPort } from "./workload-port.ts";
 import { statusMembers, writeStatus } from "./write-status.ts";
 
 export type ReplicaSet = KubeObject & {
@@ -90,7 +90,7 @@ export function createReplicaSetController(
   async function process(key: string, signal: AbortSignal): Promise<void> {
     await port.pods.scanned();
     const busy = port.looks.delayMs();
-    if (busy > 0) return again(queue, key, busy);
+    if (busy > 0) return retryLater(queue, key, busy);
     const set = readStored<ReplicaSet>(port, sets, key);
     if (set === undefined) return;
     const claimed = await podStatesOf(await claims.claim(set, signal), pause);
@@ -100,7 +100,7 @@ export function createReplicaSetController(
     if (signal.aborted) return;
     const { status, recheckMs } = await statusOf(set, failure);
     await writeStatus(port, sets, set, status, signal);
-    if (recheckMs !== undefined) again(queue, key, recheckMs);
+    if (recheckMs !== undefined) retryLater(queue, key, recheckMs);
   }
 
   /** Creates what is missing and deletes what is too many. Returns why that failed. */
@@ -117,23 +117,23 @@ export function createReplicaSetController(
     if (missing < 0) {
       const surplus = await firstOf(active, byDeletion, Math.min(-missing, MOST_AT_ONCE), pause);
       const deleted = await deletePods(port, set, surplus, says, signal);
-      if (deleted < -missing) again(queue, key, port.writes.turnMs());
+      if (deleted < -missing) retryLater(queue, key, port.writes.turnMs());
       return undefined;
     }
     const delay = backoff.delayMs(uid, generation);
     if (delay > 0) {
-      again(queue, key, delay);
+      retryLater(queue, key, delay);
       return { reason: "FailedCreate" };
     }
     const pod = podFromTemplate(set, set.spec.template);
     const made = await createPods(port, set, missing, (...at) => withDerivedName(set, pod, ...at), says, signal);
     if (made.error !== undefined) {
       backoff.failed(uid, generation);
-      again(queue, key, backoff.delayMs(uid, generation));
+      retryLater(queue, key, backoff.delayMs(uid, generation));
       return { reason: "FailedCreate", message: made.error.message };
     }
     backoff.succeeded(uid);
-    if (made.count < missing) again(queue, key, port.writes.turnMs());
+    if (made.count < missing) retryLater(queue, key, port.writes.turnMs());
     return undefined;
   }
 

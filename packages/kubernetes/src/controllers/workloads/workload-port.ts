@@ -27,7 +27,7 @@ const SHORTEST_MS = 10;
 const LONGEST_MS = 60 * 60_000;
 
 /** Works on a key again after this time, or before. */
-export const again = (queue: Pick<WorkQueue, "addAfter">, key: string, delayMs: number): void =>
+export const retryLater = (queue: Pick<WorkQueue, "addAfter">, key: string, delayMs: number): void =>
   queue.addAfter(key, Math.max(SHORTEST_MS, Math.min(delayMs, LONGEST_MS)));
 
 /**

@@ -12,7 +12,7 @@ import { createCreationBackoff } from "../creation-backoff.ts";
 import { followOwners, type OwnedObjects } from "../owned-objects.ts";
 import { podStateOf } from "../pod-state.ts";
 import { createSummaries, readStored } from "../read-stored.ts";
-import { actingAs, again, eventsBy, type WorkloadPort } from "../workload-port.ts";
+import { actingAs, eventsBy, retryLater, type WorkloadPort } from "../workload-port.ts";
 import { writeStatus } from "../write-status.ts";
 import {
   activeSets,
@@ -53,7 +53,7 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
     await replicaSets.scanned();
     await port.pods.scanned();
     const busy = port.looks.delayMs();
-    if (busy > 0) return again(queue, key, busy);
+    if (busy > 0) return retryLater(queue, key, busy);
     const deployment = readStored<Deployment>(port, deployments, key);
     if (deployment === undefined) return;
     const claimed = await claims.claim(deployment, signal);
@@ -90,7 +90,7 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
       return finish(key, { ...step, signal });
     const delay = backoff.delayMs(deployment.metadata.uid ?? "", deployment.metadata.generation ?? 0);
     if (found === undefined && delay > 0) {
-      again(queue, key, delay);
+      retryLater(queue, key, delay);
       return;
     }
     const made = await sets.ensureNew(deployment, all, signal);
@@ -122,7 +122,7 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
     const status: DeploymentStatus = rolloutStatus({ ...step, now: clock.now() });
     await writeStatus(port, deployments, deployment, status, signal, revision(newSet));
     const timeout = timeoutIn(deployment, status, clock.now());
-    if (timeout !== undefined) again(queue, key, timeout);
+    if (timeout !== undefined) retryLater(queue, key, timeout);
   }
 
   async function refused(
@@ -134,7 +134,7 @@ export function createDeploymentController(base: WorkloadPort, replicaSets: Owne
     const { deployment, conditions } = step;
     const { uid = "", generation = 0 } = deployment.metadata;
     backoff.failed(uid, generation);
-    again(queue, key, backoff.delayMs(uid, generation));
+    retryLater(queue, key, backoff.delayMs(uid, generation));
     const message = `Failed to create new replica set "${name}": ${why}`;
     says(deployment, "Warning", "ReplicaSetCreateError", message);
     if (!hasDeadline(deployment)) return;

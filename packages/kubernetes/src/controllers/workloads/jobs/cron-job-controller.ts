@@ -14,7 +14,7 @@ import { createCreationBackoff } from "../creation-backoff.ts";
 import { followOwners, type OwnedObjects } from "../owned-objects.ts";
 import { createOwned, refusal } from "../pod-control.ts";
 import { createSummaries, readStored } from "../read-stored.ts";
-import { actingAs, again, controllerReference, eventsBy, type WorkloadPort } from "../workload-port.ts";
+import { actingAs, controllerReference, eventsBy, retryLater, type WorkloadPort } from "../workload-port.ts";
 import { statusMembers, writeStatus } from "../write-status.ts";
 import { type CronSchedule, lastTime, parseCron } from "./cron-schedule.ts";
 import { finishOf, type Job, type JobStatus } from "./job.ts";
@@ -88,7 +88,7 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
   async function process(key: string, signal: AbortSignal): Promise<void> {
     await ownedJobs.scanned();
     const busy = port.looks.delayMs();
-    if (busy > 0) return again(queue, key, busy);
+    if (busy > 0) return retryLater(queue, key, busy);
     const cronJob = readStored<CronJob>(port, cronJobs, key);
     if (cronJob === undefined) return;
     const owned = await summaries(ownedJobs.of(cronJob.metadata.uid ?? ""));
@@ -191,7 +191,7 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
     const { uid = "", generation = 0, namespace = "" } = metadata;
     const delay = Math.max(backoff.delayMs(uid, generation), port.writes.take(1) === 0 ? port.writes.turnMs() : 0);
     if (delay > 0) {
-      again(queue, key, delay);
+      retryLater(queue, key, delay);
       return status;
     }
     const { labels, annotations } = spec.jobTemplate.metadata ?? {};
@@ -215,7 +215,7 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
         const { message } = refusal(error);
         says(cronJob, "Warning", "FailedCreate", `Error creating job: ${message}`);
         backoff.failed(uid, generation);
-        again(queue, key, backoff.delayMs(uid, generation));
+        retryLater(queue, key, backoff.delayMs(uid, generation));
         return status;
       }
     }
@@ -237,7 +237,7 @@ export function createCronJobController(base: WorkloadPort, ownedJobs: OwnedObje
 
   const comeBack = (key: string, times: CronSchedule, now: number): void => {
     const next = times.next(now);
-    if (next !== undefined) again(queue, key, next - now);
+    if (next !== undefined) retryLater(queue, key, next - now);
   };
 
   function earliest({ metadata, spec, status }: CronJob, now: number): number {

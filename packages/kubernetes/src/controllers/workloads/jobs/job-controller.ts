@@ -16,7 +16,7 @@ import { createCreationBackoff } from "../creation-backoff.ts";
 import { followOwners } from "../owned-objects.ts";
 import { type PodState, podStateOf, podStatesOf } from "../pod-state.ts";
 import { readStored } from "../read-stored.ts";
-import { actingAs, again, eventsBy, type WorkloadPort } from "../workload-port.ts";
+import { actingAs, eventsBy, retryLater, type WorkloadPort } from "../workload-port.ts";
 import { statusMembers, writeStatus } from "../write-status.ts";
 import { finishOf, isIndexed, isManaged, type Job, type JobCount, type JobStatus, TRACKING } from "./job.ts";
 import { judgeFailures } from "./job-failures.ts";
@@ -47,7 +47,7 @@ export function createJobController(base: WorkloadPort): Controller {
   async function process(key: string, signal: AbortSignal): Promise<void> {
     await port.pods.scanned();
     const busy = port.looks.delayMs();
-    if (busy > 0) return again(queue, key, busy);
+    if (busy > 0) return retryLater(queue, key, busy);
     const job = read(key);
     if (job === undefined || !isManaged(job)) return;
     const finish = finishOf(job);
@@ -72,12 +72,12 @@ export function createJobController(base: WorkloadPort): Controller {
     if (end !== undefined) {
       const deleted = await pods.removeAll(job, count.active, signal);
       isEnding = deleted === count.active.length;
-      if (!isEnding) again(queue, key, port.writes.turnMs());
+      if (!isEnding) retryLater(queue, key, port.writes.turnMs());
     } else if (!isBeingDeleted(job)) await scale(key, job, before, count, signal);
     if (signal.aborted) return;
     await record(key, stored, job, isEnding ? end : undefined, signal);
     const deadline = deadlineIn(job, clock.now());
-    if (end === undefined && deadline !== undefined) again(queue, key, deadline);
+    if (end === undefined && deadline !== undefined) retryLater(queue, key, deadline);
   }
 
   /** Creates what is missing and deletes what is too many. */
@@ -93,7 +93,7 @@ export function createJobController(base: WorkloadPort): Controller {
     const surplus = pods.surplus(job, count.active, wanted);
     if (surplus.length > 0) {
       const deleted = await pods.remove(job, surplus, signal);
-      if (deleted < surplus.length) again(queue, key, port.writes.turnMs());
+      if (deleted < surplus.length) retryLater(queue, key, port.writes.turnMs());
       return;
     }
     const going = before.filter(({ isDeleted }) => isDeleted).length;
@@ -103,15 +103,15 @@ export function createJobController(base: WorkloadPort): Controller {
     const next = isIndexed(job) ? nextIndexes(job, count, missing, clock.now()) : undefined;
     const delayOfPods = next !== undefined && isPerIndex(job) ? next.delayMs : replacementIn(job, before, clock.now());
     const delay = Math.max(backoff.delayMs(uid, generation), delayOfPods);
-    if (delay > 0) return again(queue, key, delay);
+    if (delay > 0) return retryLater(queue, key, delay);
     const made =
       next === undefined ? await pods.create(job, missing, signal) : await pods.createIndexed(job, next, signal);
     if (made.error !== undefined) {
       backoff.failed(uid, generation);
-      return again(queue, key, backoff.delayMs(uid, generation));
+      return retryLater(queue, key, backoff.delayMs(uid, generation));
     }
     backoff.succeeded(uid);
-    if (made.count < (next?.indexes.length ?? missing)) again(queue, key, port.writes.turnMs());
+    if (made.count < (next?.indexes.length ?? missing)) retryLater(queue, key, port.writes.turnMs());
   }
 
   /** Writes which pods have ended before it lets go of them, and counts them when nothing can count them again. */
@@ -156,7 +156,7 @@ export function createJobController(base: WorkloadPort): Controller {
     });
     const isWritten = (await writeStatus(port, jobs, next, second, signal)) === "written";
     if (isWritten && last !== undefined) sayFinished(next, last);
-    if (!tracked.isAll) again(queue, key, port.writes.turnMs());
+    if (!tracked.isAll) retryLater(queue, key, port.writes.turnMs());
   }
 
   async function podsOf(job: Job): Promise<readonly PodState[]> {
@@ -222,7 +222,7 @@ export function createJobController(base: WorkloadPort): Controller {
     const { ttlSecondsAfterFinished } = job.spec;
     if (ttlSecondsAfterFinished === undefined || isBeingDeleted(job)) return;
     const left = Date.parse(finish.lastTransitionTime ?? "") + ttlSecondsAfterFinished * 1_000 - clock.now();
-    if (left > 0) return again(queue, key, left);
+    if (left > 0) return retryLater(queue, key, left);
     await ignoringConflicts(() => deleteControlled(port, jobs, job, signal, { propagationPolicy: "Background" }));
   }
 

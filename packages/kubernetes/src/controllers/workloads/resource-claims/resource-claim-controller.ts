@@ -20,7 +20,7 @@ import { createCreationBackoff } from "../creation-backoff.ts";
 import { controllerOf, followOwnedObjects } from "../owned-objects.ts";
 import { createOwned, MOST_ATTEMPTS, refusal } from "../pod-control.ts";
 import { createSummaries, readStored } from "../read-stored.ts";
-import { actingAs, again, eventsBy, type WorkloadPort } from "../workload-port.ts";
+import { actingAs, eventsBy, retryLater, type WorkloadPort } from "../workload-port.ts";
 import { createClaimConsumers, writeClaimStatus } from "./claim-consumers.ts";
 import { type ClaimingPod, claimingPodOf, followClaimingPods, type PodClaim } from "./claiming-pods.ts";
 import { costOfExpressions, generatedClaim, POD_CLAIM } from "./generated-claim.ts";
@@ -82,7 +82,7 @@ export function createResourceClaimController(base: WorkloadPort): Controller {
     await claiming.scanned();
     await owned.scanned();
     const busy = port.looks.delayMs();
-    if (busy > 0) return again(queue, key, busy);
+    if (busy > 0) return retryLater(queue, key, busy);
     port.looks.spend(1);
     if (key.startsWith(claims.keys.prefix)) await consumers.process(key, signal);
     else await processPod(key, signal);
@@ -94,19 +94,19 @@ export function createResourceClaimController(base: WorkloadPort): Controller {
     // The claim of a pod that is done is deleted, and must not be made again.
     if (object === undefined || pod === undefined || pod.isDeleted || pod.isDone || !(await needsWork(pod))) return;
     const delay = backoff.delayMs(pod.uid, templateChanges);
-    if (delay > 0) return again(queue, key, delay);
+    if (delay > 0) return retryLater(queue, key, delay);
     const existing = await existingClaims(pod);
     const names = new Map<string, string>();
     for (const claim of pod.claims) {
       if (!isMissing(pod, claim)) continue;
       const known = existing.get(claim.name);
       const made = known === undefined ? await makeClaim(pod, claim, signal) : { name: known };
-      if (made === "later") return again(queue, key, port.writes.turnMs());
+      if (made === "later") return retryLater(queue, key, port.writes.turnMs());
       if ("refused" in made) {
         const message = `PodResourceClaim ${claim.name}: ${made.refused}`;
         says(object.decode(), "Warning", "FailedResourceClaimCreation", message);
         backoff.failed(pod.uid, templateChanges);
-        return again(queue, key, backoff.delayMs(pod.uid, templateChanges));
+        return retryLater(queue, key, backoff.delayMs(pod.uid, templateChanges));
       }
       names.set(claim.name, made.name);
     }

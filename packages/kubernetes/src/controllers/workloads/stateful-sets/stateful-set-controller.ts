@@ -16,7 +16,7 @@ import { createOwned, createPods, deletePods, MOST_AT_ONCE, refusal } from "../p
 import { availableIn, type PodState, podStateOf, podStatesOf } from "../pod-state.ts";
 import { readStored } from "../read-stored.ts";
 import { createRevisions, type Revision } from "../revisions.ts";
-import { actingAs, again, eventsBy, type Says, type WorkloadPort } from "../workload-port.ts";
+import { actingAs, eventsBy, retryLater, type Says, type WorkloadPort } from "../workload-port.ts";
 import { statusMembers, writeStatus } from "../write-status.ts";
 import {
   claimsOf,
@@ -56,7 +56,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
     await port.pods.scanned();
     await ownedRevisions.scanned();
     const busy = port.looks.delayMs();
-    if (busy > 0) return again(queue, key, busy);
+    if (busy > 0) return retryLater(queue, key, busy);
     const set = readStored<StatefulSet>(port, sets, key);
     if (set === undefined) return;
     const pods = await podStatesOf(await claims.claim(set, signal), pause);
@@ -72,9 +72,9 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
       const { message } = refusal(error);
       says(set, "Warning", "FailedCreate", message);
       backoff.failed(uid, generation);
-      again(queue, key, backoff.delayMs(uid, generation));
+      retryLater(queue, key, backoff.delayMs(uid, generation));
     }
-    if (delay > 0) again(queue, key, delay);
+    if (delay > 0) retryLater(queue, key, delay);
   }
 
   async function versionsOf(set: StatefulSet, signal: AbortSignal): Promise<Versions> {
@@ -158,7 +158,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
     };
     const made = await createPods(port, set, ordinals.length, podAt, sayOf(set), signal);
     if (made.error !== undefined) throw made.error;
-    if (made.count < ordinals.length || !isOrdered(set)) again(queue, key, port.writes.turnMs());
+    if (made.count < ordinals.length || !isOrdered(set)) retryLater(queue, key, port.writes.turnMs());
   }
 
   async function createVolumeClaims(set: StatefulSet, pod: string, signal: AbortSignal): Promise<void> {
@@ -179,7 +179,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
   async function remove(key: string, set: StatefulSet, pods: readonly PodState[], signal: AbortSignal): Promise<void> {
     if (pods.length === 0) return;
     const deleted = await deletePods(port, set, pods, sayOf(set), signal);
-    if (deleted < pods.length) again(queue, key, port.writes.turnMs());
+    if (deleted < pods.length) retryLater(queue, key, port.writes.turnMs());
   }
 
   /** Pods of another revision go, the last first, as many at a time as may be unavailable. */
@@ -254,7 +254,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
     if (!isBeingDeleted(set)) await revisions.cleanUp(versions.known, inUse, spec.revisionHistoryLimit ?? 10, signal);
     const waits = ready.map((pod) => availableIn(pod, spec.minReadySeconds ?? 0, now) ?? 0).filter((wait) => wait > 0);
     if (waits.length > 0)
-      again(
+      retryLater(
         queue,
         key,
         waits.reduce((least, wait) => Math.min(least, wait)),

@@ -18,7 +18,7 @@ import { groupResourceOf } from "@postern/apiserver/registry/resource-definition
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createTurns, inSlices } from "@postern/apiserver/runtime/in-slices";
 import { createSummaries, readStored } from "../read-stored.ts";
-import { actingAs, again, eventsBy, type WorkloadPort } from "../workload-port.ts";
+import { actingAs, eventsBy, retryLater, type WorkloadPort } from "../workload-port.ts";
 import {
   BIND_COMPLETED,
   BOUND_BY_CONTROLLER,
@@ -59,7 +59,7 @@ export function createVolumeBinder(base: WorkloadPort): Controller {
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
     const busy = port.looks.delayMs();
-    if (busy > 0) return again(queue, key, busy);
+    if (busy > 0) return retryLater(queue, key, busy);
     if (key.startsWith(claims.keys.prefix)) {
       const claim = readStored<Claim>(port, claims, key);
       if (claim !== undefined) await syncClaim(key, claim, signal);

@@ -85,7 +85,7 @@ export type VolumeSummary = {
   readonly attributesClass: string;
   readonly mode: string;
   readonly isAvailable: boolean;
-  readonly isGoing: boolean;
+  readonly isBeingRemoved: boolean;
   /** `namespace/name`, and the uid, which may be empty. */
   readonly claim: string | undefined;
   readonly claimUid: string;
@@ -102,7 +102,7 @@ export const summaryOf = (volume: Volume): VolumeSummary => {
     attributesClass: short(spec.volumeAttributesClassName),
     mode: short(modeOf(spec)),
     isAvailable: status?.phase === "Available",
-    isGoing: isBeingDeleted(volume),
+    isBeingRemoved: isBeingDeleted(volume),
     claim: claimRef === undefined ? undefined : short(`${claimRef.namespace}/${claimRef.name}`),
     claimUid: short(claimRef?.uid),
   };
@@ -132,7 +132,7 @@ export async function bestVolume(
   for (const [index, volume] of volumes.entries()) {
     await pause();
     const isOwn = volume.claim === `${namespace}/${name}` && (volume.claimUid === "" || volume.claimUid === uid);
-    if (volume.isGoing || (volume.claim !== undefined && !isOwn) || volume.amount < amount) continue;
+    if (volume.isBeingRemoved || (volume.claim !== undefined && !isOwn) || volume.amount < amount) continue;
     if (volume.mode !== modeOf(claim.spec) || volume.attributesClass !== attributesClass) continue;
     const modes = volume.modes.split(",");
     if (!wanted.every((mode) => modes.includes(mode))) continue;
