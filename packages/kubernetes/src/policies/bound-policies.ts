@@ -15,7 +15,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import type { InstalledResource, ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { CelEvaluationError } from "@postern/cel/cel-value";
-import { versionMeant } from "./equivalent-versions.ts";
+import { matchingVersion } from "./equivalent-versions.ts";
 import { type CompiledMatch, compileMatch } from "./match-resources.ts";
 import type { PolicyBinding, PolicySpec } from "./validating-admission-policy.ts";
 
@@ -142,12 +142,12 @@ export function createBoundPolicies<P extends AnyPolicy, C>(
         isSpaceKnown = true;
       }
       const { policy, code } = found;
-      const seenAs = versionMeant(found.match, attributes, space, registry);
+      const seenAs = matchingVersion(found.match, attributes, space, registry);
       if (seenAs === undefined) continue;
       context.weigh(ofPolicy.length * BYTES_OF_BINDING);
       for (const { binding, match } of ofPolicy) {
         await context.pause();
-        if (versionMeant(match, attributes, space, registry) === undefined) continue;
+        if (matchingVersion(match, attributes, space, registry) === undefined) continue;
         yield { policy, code, binding, space, seenAs };
       }
     }

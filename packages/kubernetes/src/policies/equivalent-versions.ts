@@ -20,7 +20,7 @@ export type SeenRequest = {
 type Versions = Pick<ResourceRegistry, "resources">;
 
 /** Undefined where the request is not meant, in no version that `matchPolicy` lets it be seen in. */
-export function versionMeant(
+export function matchingVersion(
   match: CompiledMatch | undefined,
   attributes: AdmissionAttributes,
   space: KubeObject | undefined,
@@ -45,7 +45,7 @@ export function equivalentsOf(resource: ResourceDefinition, { resources }: Versi
 }
 
 /** Rejects with ApiError 500 where a webhook that converts objects does not answer. */
-export async function seenIn(
+export async function inVersion(
   attributes: AdmissionAttributes,
   seenAs: ResourceDefinition,
   registry: Versions,

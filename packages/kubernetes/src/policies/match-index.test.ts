@@ -3,7 +3,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createAdmissionLimit } from "./admission-limit.ts";
-import { versionMeant } from "./equivalent-versions.ts";
+import { matchingVersion } from "./equivalent-versions.ts";
 import { MatchIndex } from "./match-index.ts";
 import { compileMatch } from "./match-resources.ts";
 import { ADMISSION_GROUP, type MatchRule } from "./validating-admission-policy.ts";
@@ -45,7 +45,7 @@ describe("MatchIndex", () => {
           const attributes = attributesOf(operation, group, plural, subresource);
           const isMeant = (rules: readonly MatchRule[] | undefined) =>
             (rules === undefined || rules.length > 0) &&
-            versionMeant(compileMatch({ resourceRules: rules ?? [] }), attributes, undefined, { resources: [] }) !==
+            matchingVersion(compileMatch({ resourceRules: rules ?? [] }), attributes, undefined, { resources: [] }) !==
               undefined;
           const values = all.map((rules, at) => ({ rules, at }));
           const index = new MatchIndex(values, ({ rules }) => rules);

@@ -14,7 +14,7 @@ import { CelEvaluationError } from "@postern/cel/cel-value";
 import type { AnnotateEvent } from "./annotate-event.ts";
 import { createBoundPolicies, type MeantPolicy, type PolicyAdmissionDeps } from "./bound-policies.ts";
 import { type CompiledPolicy, compilePolicy } from "./compiled-policy.ts";
-import { type SeenRequest, seenIn } from "./equivalent-versions.ts";
+import { inVersion, type SeenRequest } from "./equivalent-versions.ts";
 import {
   COST_PER_REQUEST,
   type CompiledExpression,
@@ -54,7 +54,7 @@ export function createPolicyAdmission({
       if (bound.isEmpty() || resource.group === ADMISSION_GROUP || context.user === systemUser) return;
       const evaluation = { answers: createAccessAnswers(context, authorizer), left: { cost: COST_PER_REQUEST } };
       for await (const meant of bound.meant(attributes)) {
-        const seen = await seenIn(attributes, meant.seenAs, registry);
+        const seen = await inVersion(attributes, meant.seenAs, registry);
         for (const decision of await decide(meant, seen, evaluation))
           act(decision, meant.policy, meant.binding, attributes);
       }

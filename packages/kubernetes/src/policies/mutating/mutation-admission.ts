@@ -16,7 +16,7 @@ import { CelLimitError, type CelMeter } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
 import { createBoundPolicies, type MeantPolicy, type PolicyAdmissionDeps } from "../bound-policies.ts";
 import { readChanged } from "../changed-object.ts";
-import { type SeenRequest, seenIn } from "../equivalent-versions.ts";
+import { inVersion, type SeenRequest } from "../equivalent-versions.ts";
 import { COST_PER_REQUEST, createEvaluate, type Evaluate, type RequestEvaluation } from "../evaluate-expression.ts";
 import { createAccessAnswers } from "../expression-scope.ts";
 import { ADMISSION_GROUP } from "../validating-admission-policy.ts";
@@ -96,7 +96,7 @@ export function createMutationAdmission({ authorizer, ...deps }: PolicyAdmission
         const { meant } = invocation;
         await current.context.pause();
         try {
-          const seen = await seenIn(current, meant.seenAs, registry);
+          const seen = await inVersion(current, meant.seenAs, registry);
           const changed = await invoke(invocation, seen, current, evaluation, (error) => note(error, meant, failures));
           if (changed === undefined) continue;
           if (!equalJson(changed, current.object)) {
@@ -153,7 +153,7 @@ export function createMutationAdmission({ authorizer, ...deps }: PolicyAdmission
         );
         if (changed === undefined) continue;
         object = changed;
-        shown = (await seenIn({ ...current, object }, seenAs, registry)).attributes.object;
+        shown = (await inVersion({ ...current, object }, seenAs, registry)).attributes.object;
       } catch (error) {
         fail(error);
       }

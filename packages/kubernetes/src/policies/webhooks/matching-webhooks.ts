@@ -11,7 +11,7 @@ import type { Revision } from "@postern/apiserver/storage/storage";
 import { CelLimitError } from "@postern/cel/cel-budget";
 import { CelEvaluationError } from "@postern/cel/cel-value";
 import { compileMatchCondition } from "../compiled-policy.ts";
-import { type SeenRequest, seenIn, versionMeant } from "../equivalent-versions.ts";
+import { inVersion, matchingVersion, type SeenRequest } from "../equivalent-versions.ts";
 import { type CompiledExpression, createEvaluate, type RequestEvaluation } from "../evaluate-expression.ts";
 import { MatchIndex } from "../match-index.ts";
 import { type CompiledMatch, compileMatch } from "../match-resources.ts";
@@ -80,7 +80,7 @@ export type Matcher = {
 };
 
 /** The request as the webhook is shown it; undefined where it does not concern it. Throws 403 where its conditions cannot be evaluated. */
-export async function shownTo(
+export async function requestForWebhook(
   { webhook, match, conditions }: NamedWebhook,
   attributes: AdmissionAttributes,
   space: KubeObject | undefined,
@@ -89,9 +89,9 @@ export async function shownTo(
   await attributes.context.pause();
   // Without rules, it is about nothing.
   if ((match.resourceRules ?? []).length === 0) return undefined;
-  const seenAs = versionMeant(match, attributes, space, matcher.registry);
+  const seenAs = matchingVersion(match, attributes, space, matcher.registry);
   if (seenAs === undefined) return undefined;
-  const seen = await seenIn(attributes, seenAs, matcher.registry);
+  const seen = await inVersion(attributes, seenAs, matcher.registry);
   if (conditions.length === 0) return seen;
   return (await evaluateConditions(webhook, conditions, seen, matcher)) ? seen : undefined;
 }

@@ -27,7 +27,7 @@ import { COST_PER_REQUEST } from "../evaluate-expression.ts";
 import { createAccessAnswers } from "../expression-scope.ts";
 import { ADMISSION_GROUP } from "../validating-admission-policy.ts";
 import { type ReviewAnswer, type ReviewVersion, readAnswer, rejectionOf, reviewTextFor } from "./admission-review.ts";
-import { createWebhookList, type Matcher, type NamedWebhook, shownTo } from "./matching-webhooks.ts";
+import { createWebhookList, type Matcher, type NamedWebhook, requestForWebhook } from "./matching-webhooks.ts";
 
 export type WebhookAdmissionDeps = ServiceViews & {
   readonly mutating: InstalledResource;
@@ -96,7 +96,7 @@ export function createWebhookAdmission(deps: WebhookAdmissionDeps): AdmissionPlu
       const [space, matcher] = [await spaceOf(attributes), matcherFor(attributes)];
       const relevant: { readonly named: NamedWebhook; readonly seen: SeenRequest }[] = [];
       for (const named of webhooks) {
-        const seen = await shownTo(named, attributes, space, matcher);
+        const seen = await requestForWebhook(named, attributes, space, matcher);
         if (seen !== undefined) relevant.push({ named, seen });
       }
       checkCount(relevant.length);
@@ -134,7 +134,7 @@ async function mutate(
   const round = async (number: number): Promise<void> => {
     for (const [index, named] of webhooks.entries()) {
       if (number > 0 && !again.has(named)) continue;
-      const seen = await shownTo(named, current, space, matcher);
+      const seen = await requestForWebhook(named, current, space, matcher);
       if (seen === undefined) continue;
       checkCount(++calls);
       const place = `round_${number}_index_${index}`;
