@@ -34,28 +34,28 @@ export function createProgress(deps: {
   const output = stderr.raw ?? stderr;
   let phase = "";
   let startedAt = 0;
-  let toldAt = Number.NEGATIVE_INFINITY;
-  let toldShare = 0;
-  let isTold = false;
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  let reportedShare = 0;
+  let isReported = false;
   let last: ProgressStep | undefined;
 
   const write = (step: ProgressStep): void => {
     const line = textOf(step, (now() - startedAt) / 1000);
     output.write(isTerminal ? `${CLEAR}${line}` : `${line}\n`);
-    toldAt = now();
-    toldShare = shareOf(step) ?? 0;
-    isTold = true;
+    reportedAt = now();
+    reportedShare = shareOf(step) ?? 0;
+    isReported = true;
   };
   const isDue = (step: ProgressStep): boolean => {
-    if (isTerminal) return now() - toldAt >= REDRAW_MS;
+    if (isTerminal) return now() - reportedAt >= REDRAW_MS;
     if (isForPrograms || now() - startedAt < LINE_MS) return false;
-    return now() - toldAt >= LINE_MS || (shareOf(step) ?? 0) >= toldShare + LINE_STEP;
+    return now() - reportedAt >= LINE_MS || (shareOf(step) ?? 0) >= reportedShare + LINE_STEP;
   };
   /** Logs the end of a phase that was announced. */
   const finish = (): void => {
-    if (last !== undefined && isTold && !isTerminal) write(last);
+    if (last !== undefined && isReported && !isTerminal) write(last);
     last = undefined;
-    isTold = false;
+    isReported = false;
   };
   return {
     report(step) {
@@ -63,8 +63,8 @@ export function createProgress(deps: {
         finish();
         phase = step.phase;
         startedAt = now();
-        toldAt = isTerminal ? Number.NEGATIVE_INFINITY : now();
-        toldShare = 0;
+        reportedAt = isTerminal ? Number.NEGATIVE_INFINITY : now();
+        reportedShare = 0;
       }
       last = step;
       if (!isDue(step)) return;
@@ -73,7 +73,7 @@ export function createProgress(deps: {
       if (!isTerminal) last = undefined;
     },
     [Symbol.dispose]() {
-      const wasShown = isTerminal && isTold;
+      const wasShown = isTerminal && isReported;
       finish();
       if (wasShown) output.write(CLEAR);
     },
