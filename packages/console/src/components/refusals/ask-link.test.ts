@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { askedAccess } from "./ask-link.tsx";
+import { requestableAccess } from "./ask-link.tsx";
 
 const REFUSED =
   'projects "shop" is forbidden: User "ann" cannot get resource "projects": you may ask for access: postern access request';
@@ -15,9 +15,9 @@ it.each([
   ],
   ["--policy hosts --cluster eu-west", { policy: "ClusterAccessPolicy//hosts", cluster: "eu-west" }],
 ])("reads what a refusal offers: %s", (flags, asked) => {
-  expect(askedAccess(`${REFUSED} ${flags}`)).toEqual(asked);
+  expect(requestableAccess(`${REFUSED} ${flags}`)).toEqual(asked);
 });
 
 it("offers nothing where the server does not", () => {
-  expect(askedAccess('User "ann" cannot get resource "projects"')).toBeUndefined();
+  expect(requestableAccess('User "ann" cannot get resource "projects"')).toBeUndefined();
 });

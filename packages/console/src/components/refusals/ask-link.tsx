@@ -7,7 +7,7 @@ const OFFER = "you may ask for access: ";
 const COMMAND = " access request ";
 
 /** The query of the form, from the flags of the command in a refusal. Undefined where the refusal names none. */
-export function askedAccess(message: string): { readonly [name: string]: string } | undefined {
+export function requestableAccess(message: string): { readonly [name: string]: string } | undefined {
   const [, command = ""] = message.split(OFFER);
   const [, given] = command.split(COMMAND);
   if (given === undefined) return undefined;
@@ -30,7 +30,7 @@ export function askedAccess(message: string): { readonly [name: string]: string 
 }
 
 export function AskLink({ message }: { readonly message: string }) {
-  const asked = askedAccess(message);
+  const asked = requestableAccess(message);
   if (asked === undefined) return null;
   return (
     <Link to="/new/access-request" search={asked}>

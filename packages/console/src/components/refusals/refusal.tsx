@@ -7,7 +7,7 @@ import { useLive } from "../../api/use-live.ts";
 import { recordWords } from "../../pages/audit/record-words.ts";
 import { projectOf, settings } from "../../settings.ts";
 import { sentence, t } from "../../texts/text.tsx";
-import { AskLink, askedAccess } from "./ask-link.tsx";
+import { AskLink, requestableAccess } from "./ask-link.tsx";
 import type { RefusedRequest } from "./refused-request.ts";
 
 export function Refusal({ refused, message }: { readonly refused: RefusedRequest; readonly message: string }) {
@@ -24,7 +24,7 @@ export function Refusal({ refused, message }: { readonly refused: RefusedRequest
       )}
       {why !== "" && <p>{sentence(why)}</p>}
       <p className="actions">
-        {askedAccess(message) === undefined && project !== undefined ? (
+        {requestableAccess(message) === undefined && project !== undefined ? (
           <Link to="/new/access-request" search={{ project }}>
             {t("request.new")}
           </Link>
