@@ -31,7 +31,7 @@ export function followInParts(
   let changes: (() => void)[] | undefined;
   let isDisposed = false;
 
-  function* tellAll(objects: readonly CachedObject[], own: readonly (() => void)[]): Steps<void> {
+  function* deliverAll(objects: readonly CachedObject[], own: readonly (() => void)[]): Steps<void> {
     for (const object of objects) {
       yield;
       // The state was replaced again, or the follower was disposed.
@@ -58,7 +58,7 @@ export function followInParts(
       const own: (() => void)[] = [];
       changes = own;
       const before = ready;
-      const telling = inTurns(tellAll(objects, own), clock);
+      const telling = inTurns(deliverAll(objects, own), clock);
       // Few objects have been reported when this returns.
       if (changes === own) ready = before === undefined ? telling : Promise.all([before, telling]).then(() => {});
     },

@@ -72,12 +72,12 @@ export function followFreshness(deps: {
   // By elapsed time: a process that was suspended notices it first, and setting the clock has no effect.
   const isFresh = (): boolean => clock.elapsed() - confirmedAt <= FRESHNESS_BOUND_MS;
 
-  const tellWhenStale = (): void => {
+  const notifyWhenStale = (): void => {
     end?.[Symbol.dispose]();
     // One more than the bound, which is still fresh.
     const left = Math.max(confirmedAt + FRESHNESS_BOUND_MS + 1 - clock.elapsed(), 0);
     end = scheduler.schedule(left, () => {
-      if (isFresh()) return tellWhenStale();
+      if (isFresh()) return notifyWhenStale();
       for (const listener of [...listeners]) listener();
     });
   };
@@ -87,7 +87,7 @@ export function followFreshness(deps: {
     await cache.refresh({ signal: stopping.signal, timeoutMs: FRESHNESS_BOUND_MS });
     if (askedAt <= confirmedAt || stopping.signal.aborted) return;
     confirmedAt = askedAt;
-    tellWhenStale();
+    notifyWhenStale();
     settleConfirmed();
   };
   // A question without an answer does not delay the next one.

@@ -77,12 +77,12 @@ export class SubscriptionSet {
     const behind = this.#all().filter(({ covered }) => covered < revision);
     let at = 0;
     // A later report stays correct: the watch was offered everything up to this revision.
-    const tellSome = (): void => {
+    const notifySome = (): void => {
       for (const subscription of behind.slice(at, at + TOLD_PER_TURN)) subscription.progress(revision);
       at += TOLD_PER_TURN;
-      if (at < behind.length) setImmediate(tellSome);
+      if (at < behind.length) setImmediate(notifySome);
     };
-    tellSome();
+    notifySome();
   }
 
   failAll(error: Error): void {

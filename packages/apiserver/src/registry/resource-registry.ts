@@ -116,7 +116,7 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
     groups = new Set(resources.map(({ definition }) => definition.group));
     revision++;
   };
-  const tellListeners = (): void => {
+  const notifyListeners = (): void => {
     for (const listener of listeners) listener();
   };
 
@@ -132,14 +132,14 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
       retirements.set(id, retirement);
       refresh();
       if (before !== retirement) before?.abort();
-      tellListeners();
+      notifyListeners();
       return resource;
     },
     announce(announced) {
       const changed = announced.filter((definition) => unannounced.delete(idOf(definition)));
       if (changed.length === 0) return;
       refresh();
-      tellListeners();
+      notifyListeners();
     },
     uninstall(definition) {
       const id = idOf(definition);
@@ -148,7 +148,7 @@ export function createResourceRegistry(deps: ResourceRegistryDeps): ResourceRegi
       refresh();
       retirements.get(id)?.abort();
       retirements.delete(id);
-      tellListeners();
+      notifyListeners();
     },
     find: (group, version, plural) => installed.get(resourceId(group, version, plural)),
     findKind: (group, kind) =>

@@ -44,7 +44,7 @@ export function createClusterFeed(
       if (later.length > 0) observer.events(later, revision);
     }
     for (const member of waiting) tellMember(member);
-    if (members.size > 0) progress ??= scheduler.schedule(PROGRESS_MS, tellAll);
+    if (members.size > 0) progress ??= scheduler.schedule(PROGRESS_MS, deliverAll);
   }
 
   function byPrefix(events: readonly StorageEvent[]): ReadonlyMap<string, StorageEvent[]> {
@@ -66,7 +66,7 @@ export function createClusterFeed(
     member.observer.events([], member.covered);
   }
 
-  function tellAll(): void {
+  function deliverAll(): void {
     progress = undefined;
     for (const member of members.values()) {
       if (member.covered >= covered) continue;
