@@ -14,12 +14,13 @@ import { digestOf } from "./digest.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import { createOwned } from "./pod-control.ts";
 import { createSummaries, readStored } from "./read-stored.ts";
+import { compareRevisions, revisionAfter, revisionAsJson } from "./revision-number.ts";
 import { controllerReference, type WorkloadPort } from "./workload-port.ts";
 
 /** A ControllerRevision without its data, of which there may be very much. */
-export type Revision = KubeObject & { readonly revision: number; readonly digest: string };
+export type Revision = KubeObject & { readonly revision: bigint; readonly digest: string };
 
-type StoredRevision = KubeObject & { readonly data?: JsonObject; readonly revision?: number };
+type StoredRevision = KubeObject & { readonly data?: JsonObject; readonly revision?: number | bigint };
 
 export type Revisions = {
   /** Oldest first. */
@@ -40,7 +41,7 @@ function summaryOf({ apiVersion, kind, metadata, data, revision }: StoredRevisio
     apiVersion,
     kind,
     metadata: { name, namespace, uid },
-    revision: Number(revision ?? 0),
+    revision: BigInt(revision ?? 0),
     digest: digestOf(data),
   };
 }
@@ -57,7 +58,7 @@ export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLab
   async function create(
     owner: KubeObject,
     template: PodTemplate,
-    revision: number,
+    revision: bigint,
     signal: AbortSignal,
   ): Promise<Revision> {
     const { name = "", namespace = "", annotations } = owner.metadata;
@@ -73,7 +74,7 @@ export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLab
         ownerReferences: [controllerReference(owner)],
       },
       data: dataOf(template),
-      revision,
+      revision: revisionAsJson(revision),
     };
     await createOwned(port, resource, object, signal);
     return summaryOf(object);
@@ -82,7 +83,7 @@ export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLab
   return {
     async of({ metadata: { uid = "" } }) {
       const known = await summaries(owned.of(uid));
-      return known.sort((a, b) => a.revision - b.revision || (nameOf(a) < nameOf(b) ? -1 : 1));
+      return known.sort((a, b) => compareRevisions(a.revision, b.revision) || (nameOf(a) < nameOf(b) ? -1 : 1));
     },
     templateOf({ metadata: { namespace = "", name = "" } }) {
       const stored = readStored<StoredRevision>(port, resource, resource.keys.of(namespace, name));
@@ -96,10 +97,10 @@ export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLab
       const digest = digestOf(dataOf(template));
       const same = known.findLast((each) => each.digest === digest);
       const newest = known.at(-1);
-      const next = (newest?.revision ?? 0) + 1;
+      const next = revisionAfter(newest?.revision ?? 0n);
       if (same === undefined) return await create(owner, template, next, signal);
       if (same === newest) return same;
-      const transform = (current: KubeObject): KubeObject => ({ ...current, revision: next });
+      const transform = (current: KubeObject): KubeObject => ({ ...current, revision: revisionAsJson(next) });
       await ignoringConflicts(() => updateControlled(port, resource, same, { transform }, signal));
       return { ...same, revision: next };
     },

@@ -120,6 +120,25 @@ describe("a Deployment", () => {
     expect(back.spec.minReadySeconds).toBeUndefined();
   });
 
+  // As Kubernetes' own suite has it, whose first ReplicaSet has a time in nanoseconds. A text that is no int64 stays, and counts as 0.
+  test.each([
+    ["3546343826724305832", "3546343826724305833"],
+    ["1e3", "1"],
+    ["9223372036854775807", undefined],
+  ])("counts on from the revision %s", async (before, after) => {
+    const app = `counted-${before.slice(0, 3)}`;
+    await deploy(app, { replicas: 0, paused: true });
+    await send("POST", `${APPS}/replicasets`, {
+      apiVersion: "apps/v1",
+      kind: "ReplicaSet",
+      metadata: { name: app, labels: { app }, annotations: { "deployment.kubernetes.io/revision": before } },
+      spec: { replicas: 0, selector: { matchLabels: { app } }, template: template(app, "i:0") },
+    });
+    await change(app, { paused: false });
+    const made = (await setsOf(app)).find(({ metadata }) => metadata.name !== app);
+    expect(made.metadata.annotations["deployment.kubernetes.io/revision"]).toBe(after);
+  });
+
   test("keeps as many old ReplicaSets as its history has room for", async () => {
     await deploy("history", { replicas: 1, revisionHistoryLimit: 1 });
     for (const image of ["i:2", "i:3", "i:4"]) {

@@ -14,6 +14,7 @@ import { LAST_APPLIED_ANNOTATION } from "@postern/structured-merge/managedfields
 import { createOwned, refusal } from "../pod-control.ts";
 import { readStored } from "../read-stored.ts";
 import type { ReplicaSet } from "../replica-set-controller.ts";
+import { compareRevisions, parseRevision, revisionAfter } from "../revision-number.ts";
 import { controllerReference, type Says, type WorkloadPort } from "../workload-port.ts";
 import {
   DESIRED_REPLICAS,
@@ -46,11 +47,11 @@ const NOT_COPIED = new Set([
 type Annotations = { readonly [name: string]: string };
 
 /** The annotations of a ReplicaSet with the newest template: those of the Deployment, and the newest revision. */
-export function newSetAnnotations(deployment: Deployment, known: Annotations, revision: number): Annotations {
+export function newSetAnnotations(deployment: Deployment, known: Annotations, revision: bigint): Annotations {
   const copied = Object.entries(deployment.metadata.annotations ?? {}).filter(([name]) => !NOT_COPIED.has(name));
   const annotations = { ...known, ...Object.fromEntries(copied) };
-  const before = Number(known[REVISION] ?? 0);
-  if (Number.isNaN(before) || before >= revision) return annotations;
+  const before = parseRevision(known[REVISION] || "0");
+  if (before === undefined || before >= revision) return annotations;
   return { ...annotations, [REVISION]: String(revision), ...historyWith(known, known[REVISION]) };
 }
 
@@ -94,9 +95,8 @@ export type DeploymentSets = {
 };
 
 export function createDeploymentSets(port: WorkloadPort, resource: InstalledResource, says: Says): DeploymentSets {
-  // There may be more than a call takes as arguments.
-  const nextRevision = (old: readonly SizedSet[]): number =>
-    old.reduce((last, set) => Math.max(last, revisionOf(set)), 0) + 1;
+  const nextRevision = (old: readonly SizedSet[]): bigint =>
+    revisionAfter([0n, ...old.map(revisionOf)].sort(compareRevisions).at(-1) ?? 0n);
   const stored = ({ metadata: { namespace = "", name = "" } }: Pick<KubeObject, "metadata">): ReplicaSet | undefined =>
     readStored(port, resource, resource.keys.of(namespace, name));
 
@@ -193,7 +193,9 @@ export function createDeploymentSets(port: WorkloadPort, resource: InstalledReso
       return true;
     },
     async cleanUp({ spec }, old, signal) {
-      const alive = old.filter((set) => !isBeingDeleted(set)).toSorted((a, b) => revisionOf(a) - revisionOf(b));
+      const alive = old
+        .filter((set) => !isBeingDeleted(set))
+        .toSorted((a, b) => compareRevisions(revisionOf(a), revisionOf(b)));
       const surplus = Math.max(0, alive.length - (spec.revisionHistoryLimit ?? 10));
       for (const set of alive.slice(0, surplus)) {
         const { metadata, status } = set;

@@ -8,6 +8,7 @@ import { type Condition, conditionOf } from "../conditions.ts";
 import { digestOf, inOrder } from "../digest.ts";
 import { derivedSuffix } from "../pod-control.ts";
 import type { ReplicaSet } from "../replica-set-controller.ts";
+import { parseRevision } from "../revision-number.ts";
 
 export type DeploymentStatus = {
   readonly replicas?: number;
@@ -145,7 +146,9 @@ const templateDigest = (template: PodTemplate): string => digestOf(withoutHash(t
 export const templateHash = (template: PodTemplate, collisionCount = 0): string =>
   derivedSuffix(JSON.stringify([inOrder(template), collisionCount]), HASH_LENGTH);
 
-export const revisionOf = ({ metadata }: KubeObject): number => Number(metadata.annotations?.[REVISION] ?? 0) || 0;
+/** 0 where it has none that is a number. */
+export const revisionOf = ({ metadata }: KubeObject): bigint =>
+  parseRevision(metadata.annotations?.[REVISION] ?? "") ?? 0n;
 
 const createdAt = ({ metadata }: KubeObject): string => metadata.creationTimestamp ?? "";
 const nameOf = ({ metadata }: KubeObject): string => metadata.name ?? "";

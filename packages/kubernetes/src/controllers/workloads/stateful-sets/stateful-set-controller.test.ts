@@ -90,6 +90,16 @@ describe("a StatefulSet", () => {
     expect((await setOf("db")).status).toMatchObject({ readyReplicas: 3, availableReplicas: 3, currentReplicas: 3 });
   });
 
+  test("counts on from a revision that no number of JavaScript has", async () => {
+    await make("counted", { replicas: 1 });
+    const [{ metadata }] = await revisionsOf("counted");
+    const path = `${APPS}/controllerrevisions/${metadata.name}`;
+    const [text, contentType] = ['{"revision":9007199254740993}', "application/merge-patch+json"];
+    expect((await cluster.send({ method: "PATCH", path, text, contentType })).status).toBe(200);
+    await change("counted", { template: template("counted", "i:2") });
+    expect((await revisionsOf("counted")).map(({ revision }) => revision)).toContain(9_007_199_254_740_994);
+  });
+
   test("replaces its pods from the last to the first", async () => {
     await make("roll", { replicas: 3 });
     await finish("roll");

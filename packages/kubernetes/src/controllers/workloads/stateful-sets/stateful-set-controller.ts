@@ -80,7 +80,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
   async function versionsOf(set: StatefulSet, signal: AbortSignal): Promise<Versions> {
     const known = await revisions.of(set);
     const update = isBeingDeleted(set)
-      ? (known.at(-1) ?? { apiVersion: "", kind: "", metadata: {}, revision: 0, digest: "" })
+      ? (known.at(-1) ?? { apiVersion: "", kind: "", metadata: {}, revision: 0n, digest: "" })
       : await revisions.ensure(set, set.spec.template, known, signal);
     const current = known.find(({ metadata }) => metadata.name === set.status?.currentRevision) ?? update;
     return { current, update, known };
