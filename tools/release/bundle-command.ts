@@ -4,7 +4,9 @@
 import { readFile } from "node:fs/promises";
 import { basename, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { brotliCompressSync } from "node:zlib";
 import { type BuildOptions, type BuildResult, build, type Metafile, type OutputFile, type Plugin } from "esbuild";
+import { descriptionTexts } from "../../packages/kubernetes/src/builtin/published/description-texts.ts";
 import { readBuildInfo } from "./build-info.ts";
 import { buildConsole } from "./console-build.ts";
 import { buildDocumentation } from "./documentation-build.ts";
@@ -120,6 +122,19 @@ const HTTP_BY_REQUIRE: Plugin = {
   },
 };
 
+/** Three quarters of a megabyte that only OpenAPI documents have, in the server and in each cluster thread. */
+export const PACKED_DESCRIPTIONS: Plugin = {
+  name: "packed-descriptions",
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]published[\\/]description-texts\.ts$/ }, () => {
+      const packed = brotliCompressSync(descriptionTexts()).toString("base64");
+      const contents = `import { brotliDecompressSync } from "node:zlib";
+export const descriptionTexts = () => brotliDecompressSync(Buffer.from("${packed}", "base64")).toString();`;
+      return { contents, loader: "js" };
+    });
+  },
+};
+
 const shared = () =>
   ({
     outdir: fromRepository("packages/cli/bundle"),
@@ -158,6 +173,7 @@ export async function bundleModules({ sourcemap, change }: BundleOptions): Promi
         entryNames: "[name]-[hash]",
         plugins: [
           HTTP_BY_REQUIRE,
+          PACKED_DESCRIPTIONS,
           ...starts.map(({ thread, address }) => withThread(thread, address, change)),
           ...(change === undefined ? [] : [withChange(change)]),
         ],
@@ -170,6 +186,7 @@ export async function bundleModules({ sourcemap, change }: BundleOptions): Promi
     splitting: true,
     plugins: [
       HTTP_BY_REQUIRE,
+      PACKED_DESCRIPTIONS,
       ...THREADS.map((thread, index) => withThread(thread, addresses[index] ?? "", change)),
       ...(change === undefined ? [] : [withChange(change)]),
     ],
@@ -202,7 +219,7 @@ export async function bundleScript(): Promise<Bundle> {
         banner: { js: REQUIRE.replace("import.meta.url", define["import.meta.url"]) },
         define,
         entryPoints: { [name]: source },
-        plugins: starts.map(({ thread, address }) => withThread(thread, address)),
+        plugins: [PACKED_DESCRIPTIONS, ...starts.map(({ thread, address }) => withThread(thread, address))],
       }),
     (script) => `new URL("data:text/javascript;base64,${Buffer.from(script.contents).toString("base64")}")`,
   );
@@ -210,7 +227,7 @@ export async function bundleScript(): Promise<Bundle> {
     ...alone,
     format: "cjs",
     define,
-    plugins: all.map((thread, index) => withThread(thread, addresses[index] ?? "")),
+    plugins: [PACKED_DESCRIPTIONS, ...all.map((thread, index) => withThread(thread, addresses[index] ?? ""))],
     entryPoints: { postern: COMMAND },
   });
   const { contents } = scriptOf(command.outputFiles);
