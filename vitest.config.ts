@@ -110,6 +110,7 @@ const LONG = [
 const LONG_PARALLEL = [
   // Beside console, console-keys, console-home, some of console-accessibility, and attacks/browser-session.
   "test/e2e/console-clusters.test.ts",
+  "test/e2e/console-hostile-texts.test.ts",
   "test/e2e/console-jobs.test.ts",
   "test/e2e/console-journeys.test.ts",
   "test/e2e/console-next-steps.test.ts",

@@ -3,7 +3,7 @@
 import { useRouterState } from "@tanstack/react-router";
 import { CircleQuestionMark } from "lucide-react";
 import type { ReactNode } from "react";
-import { t } from "../texts/text.tsx";
+import { settled, t } from "../texts/text.tsx";
 import { DocsLink } from "./docs-link.tsx";
 import { helpFor } from "./help-addresses.ts";
 
@@ -18,7 +18,7 @@ export function PageHead(props: {
   const help = useRouterState({ select: ({ location }) => helpFor(location.pathname) });
   return (
     <header className="page-head">
-      <title>{`${title} · Postern`}</title>
+      <title>{`${settled(title)} · Postern`}</title>
       <div className="page-head-text">
         {above !== undefined && <div className="page-above">{above}</div>}
         <div className="page-title">

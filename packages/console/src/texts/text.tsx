@@ -1,6 +1,6 @@
 // Texts by their IDs. All of them are in en.json, or in a file that comes with its page, so that they can be translated. `{name}` in a text is a placeholder.
 
-import { Fragment, type ReactNode } from "react";
+import type { ReactNode } from "react";
 import en from "./en.json";
 import type access from "./en-access.json";
 import type generators from "./en-generators.json";
@@ -32,7 +32,13 @@ export function addTexts(more: { readonly [id: string]: string }): void {
 
 export const numberText = (value: number): string => numbers.format(value);
 
-const written = (value: string | number): string => (typeof value === "number" ? numberText(value) : value);
+/** Characters that turn the direction of what follows them, beyond the end of a value. */
+const TURNING = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** A value of others, for a text that goes on after it. */
+export const settled = (value: string): string => value.replaceAll(TURNING, "");
+
+const written = (value: string | number): string => (typeof value === "number" ? numberText(value) : settled(value));
 
 const fill = (text: string, values: Values): string =>
   text.replaceAll(/\{(\w{1,32})\}/g, (whole, name: string) => written(values[name] ?? whole));
@@ -47,14 +53,16 @@ export const counted = (id: CountId, count: number, values: Values = {}): string
 export const named = (prefix: string, name: string): string => texts[`${prefix}.${name}`] ?? name;
 
 /** Messages of the server begin in lower case and have no full stop, because they follow a colon elsewhere. */
-export const sentence = (message: string): string =>
-  `${message.charAt(0).toUpperCase()}${message.slice(1)}${/[.!?]$/.test(message) ? "" : "."}`;
+export const sentence = (message: string): string => {
+  const text = settled(message);
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+};
 
-/** A text with elements in it. */
+/** A text with elements in it. Its parts are elements too, so that none of the others turns their direction. */
 export function Text({ id, values }: { readonly id: TextId; readonly values: { readonly [name: string]: ReactNode } }) {
   const parts = (texts[id] ?? id).split(/(\{\w{1,32}\})/);
   return parts.map((part, at) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text stay in their order
-    <Fragment key={at}>{/^\{.*\}$/.test(part) ? (values[part.slice(1, -1)] ?? part) : part}</Fragment>
+    <span key={at}>{/^\{.*\}$/.test(part) ? (values[part.slice(1, -1)] ?? part) : part}</span>
   ));
 }
