@@ -27,11 +27,14 @@ describe.each([1, 2])("with %i cluster threads", (threads) => {
       Array.from({ length: WRITERS }, (_, id) => write(send, key, to, id, over.signal)),
     );
     const watches = CLUSTERS.map((cluster) => follow(server, send, key, cluster));
-    for (let count = 0; count < ENDS; count++) {
-      await sleep(PAUSE_MS);
+    const ended = () => metric(send, key, "postern_thread_restarts_total", "crashed");
+    // A signal ends nothing while the thread that ended before has no successor yet.
+    const endOne = async (): Promise<number> => {
       process.kill(server.pid, "SIGUSR2");
-    }
-    await expect.poll(() => metric(send, key, "postern_thread_restarts_total", "crashed"), POLL).toBe(ENDS);
+      await sleep(PAUSE_MS);
+      return await ended();
+    };
+    await expect.poll(endOne, POLL).toBeGreaterThanOrEqual(ENDS);
     over.abort();
     await Promise.all(writers);
     for (const [index, { cluster, names }] of written.entries()) {
