@@ -14,9 +14,12 @@ import { type OwnServer, startOwnServer } from "./testing/own-server.ts";
 const GROUPS = ["management.postern/v1", "storage.postern/v1"];
 const DEVICES = ["resource.k8s.io/v1"];
 
+const WAIT = { timeout: 60_000, interval: 100 };
+
 let server: OwnServer;
 beforeAll(async () => {
-  server = await startOwnServer();
+  // A mode of recording is a warning on a server without.
+  server = await startOwnServer((directory) => ["--session-recording-dir", join(directory, "recordings")]);
 });
 afterAll(() => server?.[Symbol.asyncDispose]());
 
@@ -24,6 +27,7 @@ const keyOfIssuer = generateKeyPairSync("ec", { namedCurve: "prime256v1" }).publ
 
 /** Names of what is there, and texts that have to be of a form. The first that fits counts; others get any value of their type. */
 const VALUES: readonly (readonly [place: RegExp, value: () => unknown])[] = [
+  [/sessionRecording\.mode$/, () => "BestEffort"],
   [/\bspec\.key$/, () => randomBytes(32).toString("base64url")],
   [/\.(idToken|accessToken|refreshToken|connectorData)$/, () => randomBytes(24).toString("base64")],
   [/\.(owner\.)?user$|\.users\[\]$|members\[\]\.name$|\.parent$/, () => "admin"],
@@ -302,6 +306,8 @@ describe.each(chosenKubernetesReleases())("kubectl %s", (release) => {
       () => join(server.directory, `cache-demo-${release}`),
       program,
     );
+    // The cluster of the first start may not be there yet.
+    await expect.poll(async () => (await kubectl(["get", "--raw", "/apis/resource.k8s.io/v1"])).code, WAIT).toBe(0);
     const applied = { groups: DEVICES, namespace: "default", name: "full", values: valuesOf(DEVICE_VALUES) };
     expect(await applyEveryField(kubectl, applied)).toBe(4);
   });
