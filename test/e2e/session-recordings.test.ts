@@ -1,6 +1,6 @@
 // Recordings of exec through the proxy, with real kubectls: those that speak WebSockets, and Debian's, which speaks SPDY.
 
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { Agent } from "node:https";
@@ -114,6 +114,16 @@ describe.each(modern)("kubectl 1.$minor ($tag)", ({ program, minor }) => {
     expect(shown(lines, "m")).toContain("exit status 3");
     expect(JSON.stringify(lines)).not.toContain("typed secret");
     expect(minor).toBeGreaterThanOrEqual(FIRST_WITH_WEB_SOCKETS);
+  });
+
+  it("copies files whole, and the recording says which", async () => {
+    await setRecording({ mode: "Required" });
+    const [here, copy] = [`here-${minor}.bin`, `copy-${minor}.bin`].map((file) => join(proxied.folder, file));
+    const bytes = randomBytes(200_000);
+    await writeFile(String(here), bytes);
+    const { outcome, item } = await afterSession(() => kubectl(program, ["cp", `default/web:${here}`, String(copy)]));
+    expect([outcome.code, bytes.equals(await readFile(String(copy)))]).toEqual([0, true]);
+    expect(item.command).toEqual(["tar", "cf", "-", here]);
   });
 
   it("carries many bytes whole beyond the end of a recording that is no must", async () => {
