@@ -1,13 +1,13 @@
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createTestCluster, type TestCluster } from "../../builtin/testing/test-cluster.ts";
+import { createTestCluster, type TestCluster, widgets } from "../../builtin/testing/test-cluster.ts";
 import { createNamespaceController } from "./namespace-controller.ts";
 
 let cluster: TestCluster;
 let controller: Controller;
 
 beforeEach(async () => {
-  cluster = await createTestCluster();
+  cluster = await createTestCluster([{ ...widgets, group: "", kind: "Pod", plural: "pods", singular: "pod" }]);
   controller = createNamespaceController(cluster.port, cluster.resource("namespaces"));
   await cluster.create("namespaces", { metadata: { name: "doomed" } });
 });
@@ -60,6 +60,25 @@ describe("the namespace controller", () => {
       metadata: { ...a.metadata, finalizers: [] },
     }));
     await controller.idle();
+    expect(cluster.names("namespaces")).toEqual(["default", "other"]);
+  });
+
+  it("deletes nothing else before the last pod is gone", async () => {
+    await widget("a");
+    await cluster.create("pods", { metadata: { name: "p", namespace: "doomed", finalizers: ["example.com/held"] } });
+    await cluster.delete("namespaces", doomed);
+    await controller.idle();
+    expect(cluster.get("pods", { name: "p", namespace: "doomed" })?.metadata.deletionTimestamp).toBeDefined();
+    expect(cluster.names("widgets")).toEqual(["a"]);
+    expect(conditionsOf().NamespaceContentRemaining).toBe(
+      "True Some resources are remaining: pods. has 1 resource instances",
+    );
+    await cluster.update("pods", { name: "p", namespace: "doomed" }, (pod) => ({
+      ...pod,
+      metadata: { ...pod.metadata, finalizers: [] },
+    }));
+    await controller.idle();
+    expect(cluster.names("widgets")).toEqual([]);
     expect(cluster.names("namespaces")).toEqual(["default", "other"]);
   });
 

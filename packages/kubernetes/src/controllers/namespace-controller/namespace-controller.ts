@@ -17,7 +17,7 @@ import { createQueueController } from "@postern/apiserver/controllers/queue-cont
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { NAMESPACE_FINALIZER, namespaceFinalizersOf } from "../../builtin/core/namespace-finalizers.ts";
-import { deleteContent, type RemainingContent } from "./delete-namespace-content.ts";
+import { deleteContent, deleteInOrder, type RemainingContent } from "./delete-namespace-content.ts";
 import { namespaceConditions } from "./namespace-conditions.ts";
 
 export function createNamespaceController(port: ControllerPort, namespaces: ControlledResource): Controller {
@@ -34,12 +34,12 @@ export function createNamespaceController(port: ControllerPort, namespaces: Cont
     const resources = withoutViews(port.resources.all).filter(({ definition }) => definition.namespaced);
     if (namespace === undefined) {
       // Objects that slipped in while the namespace went must not be found by the next one of that name.
-      await deleteContent(port, resources, name, signal);
+      await deleteContent({ port, resources, namespace: name, signal });
       return;
     }
     if (!isBeingDeleted(namespace) || !namespaceFinalizersOf(namespace).includes(NAMESPACE_FINALIZER)) return;
 
-    const content = await deleteContent(port, resources, name, signal);
+    const content = await deleteInOrder({ port, resources, namespace: name, signal });
     await ignoringConflicts(async () => {
       await writeConditions(namespace, content, signal);
       if (content.resources.length === 0) {
