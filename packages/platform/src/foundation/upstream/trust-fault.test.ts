@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { openConnections } from "../../features/proxy/testing/serve-proxy.ts";
 import { createUpstreamClient } from "./upstream-transport.ts";
 
+/** `authority` and `extensions` are lines of OpenSSL's configuration. */
 type Issue = { readonly authority?: string; readonly extensions?: string; readonly days?: string };
 
 /** An authority and the certificate of a server that it signed, both with the same name, which may be empty, and no key identifiers. */
@@ -79,8 +80,21 @@ describe("a server whose certificate has the name of its authority", () => {
     expect(await ask(server, `${other}${authority}`)).toEqual([undefined, undefined]);
   });
 
+  it("is refused, and ends nothing else, where the bundle has a certificate that cannot be read", async () => {
+    const { authority, ...server } = issue("/");
+    const other = issue("/").authority;
+    const unreadable = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n";
+    expect(await ask(server, `${other}${unreadable}`)).toEqual([UNTRUSTED, UNTRUSTED]);
+    expect(await ask(server, `${authority}${unreadable}`)).toEqual([undefined, undefined]);
+  });
+
   it.each<[string, Issue, string]>([
     ["whose authority is none", { authority: "CA:FALSE" }, "is not signed by a trusted CA"],
+    [
+      "whose authority is one for other names",
+      { authority: "CA:TRUE\nnameConstraints=critical,permitted;DNS:example.com" },
+      "is not signed by a trusted CA",
+    ],
     ["for clients", { extensions: "extendedKeyUsage=clientAuth\n" }, "is not a server certificate"],
     ["that has expired", { days: "-1" }, "has expired"],
   ])("is not trusted with one %s", async (_, options, why) => {

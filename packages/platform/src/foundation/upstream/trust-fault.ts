@@ -24,6 +24,8 @@ export function trustFault(socket: TLSSocket, authoritiesPem: string, host: stri
 const faultOf = (code: string): Error => Object.assign(new Error(code), { code });
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+/** The DER of the identifier of the extension. What it forbids is for OpenSSL to find. */
+const NAME_CONSTRAINTS = Buffer.from("0603551d1e", "hex");
 /** Extended key usages, `serverAuth` and any. */
 const SERVES_TLS: readonly string[] = ["1.3.6.1.5.5.7.3.1", "2.5.29.37.0"];
 
@@ -33,13 +35,19 @@ function isSignedByOneOf(certificate: X509Certificate, authoritiesPem: string): 
   const usages: readonly string[] | undefined = certificate.keyUsage;
   if (usages !== undefined && !usages.some((usage) => SERVES_TLS.includes(usage))) return false;
   return (authoritiesPem.match(CERTIFICATE) ?? []).some((pem) => {
-    const authority = new X509Certificate(pem);
-    return (
-      authority.ca &&
-      isCurrent(authority) &&
-      certificate.checkIssued(authority) &&
-      certificate.verify(authority.publicKey)
-    );
+    try {
+      const authority = new X509Certificate(pem);
+      return (
+        authority.ca &&
+        isCurrent(authority) &&
+        !authority.raw.includes(NAME_CONSTRAINTS) &&
+        certificate.checkIssued(authority) &&
+        certificate.verify(authority.publicKey)
+      );
+    } catch {
+      // OpenSSL takes a bundle with a part, or a key, that it cannot read.
+      return false;
+    }
   });
 }
 
