@@ -75,6 +75,13 @@ it.each(["v1", "v1beta1"])("gives a credential for the cluster that the caller n
 
 describe("a credential is refused", () => {
   const url = (path: string): string => `${platform.url}${path}`;
+  /** The CA of the platform, in base64 with padding at its end. */
+  let padded = "";
+  beforeAll(() => {
+    const { certificatePem } = platform;
+    padded = ["", " ", "  "].map((space) => base64(certificatePem + space)).find((text) => text.endsWith("=")) ?? "";
+  });
+  const authorities = (more: string) => ({ "certificate-authority-data": base64(platform.certificatePem + more) });
   it.each([
     ["another host", () => ({ server: "https://attacker.example.com/kubernetes/project/shop/virtualcluster/web" })],
     ["another virtual cluster of the platform", () => ({ server: url("/kubernetes/project/shop/virtualcluster/db") })],
@@ -85,7 +92,12 @@ describe("a credential is refused", () => {
     ["no verification", () => ({ "insecure-skip-tls-verify": true })],
     ["verification by another name", () => ({ "tls-server-name": "attacker.example.com" })],
     ["another CA", () => ({ "certificate-authority-data": base64(pem("QUJD")) })],
-    ["one CA more", () => ({ "certificate-authority-data": base64(platform.certificatePem + pem("QUJD")) })],
+    ["one CA more", () => authorities(pem("QUJD"))],
+    ["a CA with settings of OpenSSL", () => authorities(pem("QUJD").replaceAll("CERTIFICATE", "TRUSTED CERTIFICATE"))],
+    ["a CA whose body ends before its end", () => authorities(pem("QUJD\n-"))],
+    ["a CA behind the padding", () => ({ "certificate-authority-data": padded + base64(pem("QUJD")) })],
+    ["a path that leads back to it", () => ({ server: url("/kubernetes/project/shop/virtualcluster/db/../web") })],
+    ["a path with escapes", () => ({ server: url("/kubernetes/project/shop/virtualcluster/%77eb") })],
   ])("for a cluster with %s", async (_what, change) => {
     const { code, stdout, stderr } = await run(profile(change()));
     expect([code, stdout]).toEqual([1, ""]);

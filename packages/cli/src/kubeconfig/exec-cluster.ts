@@ -85,8 +85,11 @@ export function checkDestination(
   if (textIn(asked, "proxy-url") !== "" && new URL(expected).protocol !== "https:")
     refuse("a proxy would read it, for the server has no TLS");
   const trusted = certificatesIn(pemIn(issued) ?? ownAuthority ?? "");
-  if ([...certificatesIn(pemIn(asked) ?? "")].some((certificate) => !trusted.has(certificate)))
+  const authorities = pemIn(asked) ?? "";
+  if ([...certificatesIn(authorities)].some((certificate) => !trusted.has(certificate)))
     refuse("certificate-authority-data has a CA that the platform does not name");
+  if (!isPlain(authorities, textIn(asked, "certificate-authority-data")))
+    refuse("certificate-authority-data is not plain PEM, and programs read other forms differently");
 }
 
 const textIn = (object: JsonObject, member: string): string => {
@@ -94,11 +97,13 @@ const textIn = (object: JsonObject, member: string): string => {
   return typeof value === "string" ? value : "";
 };
 
+/** Without user, query and escapes, and no segment begins with a dot: programs read other forms differently. */
+const ADDRESS = /^https?:\/\/[\w.:[\]-]+(\/[\w~-][\w.~-]*)*\/?$/i;
+
 /** One form of equal addresses. Undefined where it is none. */
 function addressOf(server: string): string | undefined {
-  if (!URL.canParse(server)) return undefined;
-  const { protocol, host, pathname, username, password, search, hash } = new URL(server);
-  if (`${username}${password}${search}${hash}` !== "") return undefined;
+  if (!ADDRESS.test(server) || !URL.canParse(server)) return undefined;
+  const { protocol, host, pathname } = new URL(server);
   return `${protocol}//${host}${pathname.replace(/\/$/, "")}`;
 }
 
@@ -107,9 +112,15 @@ const pemIn = (cluster: JsonObject): string | undefined => {
   return data === "" ? undefined : Buffer.from(data, "base64").toString();
 };
 
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----/g;
+
 const certificatesIn = (pem: string): ReadonlySet<string> =>
-  new Set(
-    [...pem.matchAll(/-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----/g)].map(([, body = ""]) =>
-      body.replace(/\s/g, ""),
-    ),
-  );
+  new Set([...pem.matchAll(CERTIFICATE)].map(([, body = ""]) => body.replace(/\s/g, "")));
+
+/**
+ * Whether every program reads the same certificates in it. OpenSSL also reads `TRUSTED CERTIFICATE` and bodies that end with a minus, and decoders differ on
+ * base64 with more behind its padding.
+ */
+const isPlain = (pem: string, data: string): boolean =>
+  !pem.replaceAll(CERTIFICATE, "\n").includes("-----BEGIN") &&
+  Buffer.from(pem).toString("base64") === data.replace(/\s/g, "");
