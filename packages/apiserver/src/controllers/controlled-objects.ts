@@ -23,7 +23,7 @@ type Change = {
   readonly transform: (current: KubeObject) => KubeObject;
 };
 
-type DeletionTerms = Pick<DeleteOptions, "propagationPolicy"> & {
+type DeletionTerms = Pick<DeleteOptions, "propagationPolicy" | "gracePeriodSeconds"> & {
   /** Deletes the object only in this version. */
   readonly resourceVersion?: string;
 };

@@ -40,10 +40,15 @@ export interface Strategy<T extends KubeObject = KubeObject> {
   rehearseReserve?(object: T, context: RequestContext): Promise<void> | undefined;
 
   /**
-   * The longest grace period of a deletion, in seconds. Without one the kind takes no period, and is deleted at once. Upstream:
-   * RESTGracefulDeleteStrategy.
+   * The longest grace period of a deletion, in seconds: an object is removed by a deletion after its end. Kinds without this and without
+   * `gracePeriodOf` take no period, and are deleted at once.
    */
   readonly maxGracePeriodSeconds?: number;
+  /**
+   * The seconds of a deletion that begins now; `asked` is the period that its request names. The object stays, however long it takes, until another
+   * deletion names 0, as a kubelet sends for a pod that has stopped. Upstream: RESTGracefulDeleteStrategy.CheckGracefulDelete.
+   */
+  gracePeriodOf?(object: T, asked: number | undefined): number;
   /** True where the answer to a deletion at once shows the object as one that is being deleted, as upstream where a kind can take a period. */
   readonly marksDeleted?: boolean;
   /** True where dependents outlive an object that is deleted without a propagation policy. Upstream: DefaultGarbageCollectionPolicy. */

@@ -22,6 +22,7 @@ import {
   rootCertificateAuthority,
 } from "../controllers/namespace-objects/namespace-objects.ts";
 import { createNodeController } from "../controllers/nodes/node-controller.ts";
+import { createPodGarbageCollector } from "../controllers/nodes/pod-garbage-collector.ts";
 import { createQuotaController } from "../controllers/quotas/quota-controller.ts";
 import { createRoleAggregationController } from "../controllers/role-aggregation/role-aggregation-controller.ts";
 import { createTokenSecretController } from "../controllers/token-secrets/token-secret-controller.ts";
@@ -106,6 +107,11 @@ export function startControllers(
             nodes: requiredResource(registry, "", "Node"),
             leases: requiredResource(registry, "coordination.k8s.io", "Lease"),
             events: requiredResource(registry, "", "Event"),
+          }),
+          createPodGarbageCollector(port, {
+            pods: requiredResource(registry, "", "Pod"),
+            nodes: requiredResource(registry, "", "Node"),
+            runsWorkloads: deps.cluster.runsWorkloads ?? (() => false),
           }),
           ...(deps.cluster.runsWorkloads === undefined
             ? []

@@ -117,9 +117,11 @@ function typeMeta(fields: JsonObject, name: string): string {
   return text;
 }
 
+const isInt64 = (value: number): boolean => Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63;
+
 function optionsFrom(value: JsonObject): SubmittedOptions {
   const gracePeriodSeconds = member(value, "gracePeriodSeconds", "number", "int64") as number | undefined;
-  if (gracePeriodSeconds !== undefined && !Number.isInteger(gracePeriodSeconds)) {
+  if (gracePeriodSeconds !== undefined && !isInt64(gracePeriodSeconds)) {
     throw wrongType(gracePeriodSeconds, ".gracePeriodSeconds", "int64", `number ${gracePeriodSeconds}`);
   }
   const orphanDependents = member(value, "orphanDependents", "boolean", "bool") as boolean | undefined;

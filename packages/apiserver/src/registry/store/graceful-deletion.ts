@@ -21,15 +21,26 @@ export function markForDeletion(store: StoreContext, object: KubeObject, options
   const { finalizers: _, ...meta } = object.metadata;
   const unmarked = finalizers.length === 0 ? meta : { ...meta, finalizers };
   return isBeingDeleted(object)
-    ? withMeta(object, { ...unmarked, ...shortened(object, gracePeriodOf(store, options)) })
-    : withMeta(object, { ...unmarked, ...beginDeletion(store, object, gracePeriodOf(store, options)) });
+    ? withMeta(object, { ...unmarked, ...shortened(store, object, gracePeriodOf(store, object, options)) })
+    : withMeta(object, { ...unmarked, ...beginDeletion(store, object, gracePeriodOf(store, object, options)) });
 }
 
 /** Seconds; 0: at once. Like upstream, a negative period is one second. */
-function gracePeriodOf({ strategy }: StoreContext, { gracePeriodSeconds = 0 }: DeleteOptions): number {
-  if (strategy.maxGracePeriodSeconds === undefined) return 0;
-  return gracePeriodSeconds < 0 ? 1 : gracePeriodSeconds;
+function gracePeriodOf({ strategy }: StoreContext, object: KubeObject, options: DeleteOptions): number {
+  const { gracePeriodSeconds: asked } = options;
+  const seconds =
+    strategy.maxGracePeriodSeconds !== undefined
+      ? (asked ?? 0)
+      : strategy.gracePeriodOf === undefined
+        ? 0
+        : isBeingDeleted(object)
+          ? (asked ?? Number.POSITIVE_INFINITY)
+          : strategy.gracePeriodOf(object, asked);
+  return seconds < 0 ? 1 : seconds;
 }
+
+/** Milliseconds. Go counts nanoseconds in 64 bits, so that periods of more than 292 years wrap around. */
+const periodMs = (seconds: number): number => Number(BigInt.asIntN(64, BigInt(seconds) * 1_000_000_000n) / 1_000_000n);
 
 function beginDeletion(
   { runtime }: StoreContext,
@@ -38,25 +49,28 @@ function beginDeletion(
 ): Partial<ObjectMeta> {
   return {
     ...(generation === undefined ? {} : { generation: generation + 1 }),
-    deletionTimestamp: formatTimestamp(runtime.clock.now() + deletionGracePeriodSeconds * 1000),
+    deletionTimestamp: formatTimestamp(runtime.clock.now() + periodMs(deletionGracePeriodSeconds)),
     deletionGracePeriodSeconds,
   };
 }
 
-/** Like upstream, a shorter period counts from the request that began the deletion. */
-function shortened({ metadata }: KubeObject, deletionGracePeriodSeconds: number): Partial<ObjectMeta> {
+/** Like upstream, a shorter period counts from the request that began the deletion, and ends now at the earliest. */
+function shortened({ runtime }: StoreContext, { metadata }: KubeObject, seconds: number): Partial<ObjectMeta> {
   const { deletionTimestamp } = metadata;
   const before = metadata.deletionGracePeriodSeconds ?? 0;
   const end = parseTimestamp(deletionTimestamp ?? "");
-  if (end === undefined || deletionGracePeriodSeconds >= before) return {};
-  const earlier = end - (before - deletionGracePeriodSeconds) * 1000;
-  return { deletionTimestamp: formatTimestamp(earlier), deletionGracePeriodSeconds };
+  if (end === undefined || seconds >= before) return {};
+  const now = runtime.clock.now();
+  const earlier = end - periodMs(before) + periodMs(seconds);
+  return earlier < now
+    ? { deletionTimestamp: formatTimestamp(now), deletionGracePeriodSeconds: Math.min(seconds, 1) }
+    : { deletionTimestamp: formatTimestamp(earlier), deletionGracePeriodSeconds: seconds };
 }
 
 /** A period that is not shorter changes nothing of a graceful deletion that has begun, finalizers included. */
 export function isPending(store: StoreContext, object: KubeObject, options: DeleteOptions): boolean {
   if (!isBeingDeleted(object) || isGraceOver(store, object)) return false;
-  return gracePeriodOf(store, options) >= (object.metadata.deletionGracePeriodSeconds ?? 0);
+  return gracePeriodOf(store, object, options) >= (object.metadata.deletionGracePeriodSeconds ?? 0);
 }
 
 /** Throws ApiError 422. */
@@ -76,7 +90,8 @@ export const isReleased = (store: StoreContext, object: KubeObject): boolean =>
   store.strategy.isHeld?.(object) !== true;
 
 function isGraceOver({ runtime, strategy }: StoreContext, { metadata }: KubeObject): boolean {
-  if (strategy.maxGracePeriodSeconds === undefined || (metadata.deletionGracePeriodSeconds ?? 0) === 0) return true;
+  if ((metadata.deletionGracePeriodSeconds ?? 0) === 0) return true;
+  if (strategy.maxGracePeriodSeconds === undefined) return strategy.gracePeriodOf === undefined;
   return (parseTimestamp(metadata.deletionTimestamp ?? "") ?? 0) <= runtime.clock.now();
 }
 

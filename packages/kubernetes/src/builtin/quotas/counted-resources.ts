@@ -84,30 +84,37 @@ const summed = (name: string, of: Summed): CountedResource => ({
 /** The sum of what all objects of a namespace ask for, by the scopes that it was made for. */
 export type UsageCount = {
   amount(name: string, scopes: Scopes): bigint;
+  /** When time alone changes the sum next; milliseconds since the Unix epoch, infinite where it does not. */
+  readonly changesAt: number;
   /** Adds the writes since the count began, without a pause. Called once. */
   catchUp(): void;
 };
 
 /**
  * Counts for all names at once: a quota may limit hundreds of them, and a namespace have tens of thousands of pods. In steps, between which objects may
- * come and go.
+ * come and go. `now` in milliseconds since the Unix epoch.
  */
 export function* countUsages(
   { resource }: CountedResource,
   { view, keys }: CountedPlace,
   namespace: string,
   all: readonly Scopes[],
+  now: number,
 ): Steps<UsageCount> {
   const of = [PODS, DEVICES].find((each) => each.resource.plural === resource.plural) ?? CLAIMS;
   const prefix = keys.inNamespace(namespace);
   const sums = new Map(all.map((scopes) => [scopesText(scopes), { scopes, amounts: new Map<string, bigint>() }]));
   const add = (cached: CachedObject, sign: 1n | -1n): void => {
     const usage = usageIn(of, cached);
+    const { endsAt = Number.POSITIVE_INFINITY } = usage;
+    if (endsAt <= now) return;
+    changesAt = Math.min(changesAt, endsAt);
     for (const { scopes, amounts } of sums.values()) {
       if (!matchesScopes(scopes, usage.scopes)) continue;
       for (const [name, amount] of usage.amounts) amounts.set(name, (amounts.get(name) ?? 0n) + sign * amount);
     }
   };
+  let changesAt = Number.POSITIVE_INFINITY;
   const counted = new Set<CachedObject>();
   for (const cached of view.list(prefix)) {
     yield;
@@ -115,6 +122,9 @@ export function* countUsages(
     add(cached, 1n);
   }
   return {
+    get changesAt() {
+      return changesAt;
+    },
     amount: (name, scopes) => sums.get(scopesText(scopes))?.amounts.get(name) ?? 0n,
     catchUp() {
       for (const cached of view.list(prefix)) if (!counted.delete(cached)) add(cached, 1n);

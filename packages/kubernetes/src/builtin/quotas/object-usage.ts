@@ -4,6 +4,7 @@
 import { isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { parseAmount } from "@postern/apimachinery/quantity/quantity";
+import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import { STORAGE_CLASS } from "../default-classes.ts";
 import { listAt, numberAt, textAt } from "../workloads/json-members.ts";
 import { containerAmounts, podAmounts } from "../workloads/pods/pod-resources.ts";
@@ -11,16 +12,21 @@ import type { Pod } from "../workloads/pods/pods.ts";
 import { quantityText } from "./quantities.ts";
 import { claimScopes, podScopes, type ScopeValues } from "./quota-scopes.ts";
 
-export type ObjectUsage = { readonly amounts: ReadonlyMap<string, bigint>; readonly scopes: ScopeValues };
+export type ObjectUsage = {
+  readonly amounts: ReadonlyMap<string, bigint>;
+  readonly scopes: ScopeValues;
+  /** It uses nothing from then on; milliseconds since the Unix epoch. */
+  readonly endsAt?: number;
+};
 
 export const ONE = 1_000_000_000n;
 const NOTHING: ObjectUsage = { amounts: new Map(), scopes: new Map() };
 const COMPUTE = ["cpu", "memory", "ephemeral-storage"];
 const CLASS_SUFFIX = ".storageclass.storage.k8s.io/";
 
-/** A pod that has ended uses nothing. */
+/** A pod that has ended uses nothing, nor does one whose Node does not end it: long after its period new pods have its place. */
 export function podUsage(object: KubeObject): ObjectUsage {
-  const { spec, status } = object as Pod;
+  const { spec, status, metadata } = object as Pod;
   if (status?.phase === "Succeeded" || status?.phase === "Failed") return NOTHING;
   const amounts = new Map([["pods", ONE]]);
   for (const [name, amount] of podAmounts(spec, "requests")) {
@@ -31,7 +37,10 @@ export function podUsage(object: KubeObject): ObjectUsage {
   for (const [name, amount] of podAmounts(spec, "limits")) {
     if (COMPUTE.includes(name)) amounts.set(`limits.${name}`, amount);
   }
-  return { amounts, scopes: podScopes(spec) };
+  const { deletionTimestamp, deletionGracePeriodSeconds: period } = metadata;
+  const end = parseTimestamp(deletionTimestamp ?? "");
+  const endsAt = end === undefined || period === undefined ? {} : { endsAt: end + Number(period) * 1000 };
+  return { amounts, scopes: podScopes(spec), ...endsAt };
 }
 
 type Claim = {

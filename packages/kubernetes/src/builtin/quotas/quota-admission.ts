@@ -99,7 +99,8 @@ export function createQuotaAdmission({ quotas, registry, services, elapsed }: Qu
       const looked = [...wanted.values()].filter(({ counted }) => counted.isSummed);
       const [first] = looked;
       const scopes = looked.map((each) => each.scopes);
-      const count = first && (await context.inParts(countUsages(first.counted, installed, namespace, scopes)));
+      const counting = first && countUsages(first.counted, installed, namespace, scopes, context.receivedAt);
+      const count = counting && (await context.inParts(counting));
       // Nothing is awaited from here on: counting and reserving happen together.
       count?.catchUp();
       const exceeded: (Wanted & { readonly used: bigint })[] = [];

@@ -22,6 +22,7 @@ import {
 import { type ScopeRequirement, scopesOf, scopesText } from "../../builtin/quotas/quota-scopes.ts";
 import type { ResourceQuota } from "../../builtin/quotas/resource-quotas.ts";
 import type { ServiceTotals } from "../../builtin/services/service-totals.ts";
+import { retryLater } from "../workloads/workload-port.ts";
 
 /** Follows the objects of a resource only while some quota limits it. */
 export function createQuotaController(
@@ -48,7 +49,9 @@ export function createQuotaController(
       if (counted.isSummed !== true) return counted.used(resource, namespace, services, scopes);
       // Quotas with the same scopes share it.
       const key = `${counted.resource.plural} ${scopesText(scopes)}`;
-      const count = counts.get(key) ?? (await inTurns(countUsages(counted, resource, namespace, [scopes]), clock));
+      const counting = (): Promise<UsageCount> =>
+        inTurns(countUsages(counted, resource, namespace, [scopes], clock.now()), clock);
+      const count = counts.get(key) ?? (await counting());
       counts.set(key, count);
       return count.amount(name, scopes);
     };
@@ -74,6 +77,8 @@ export function createQuotaController(
       const transform = (current: KubeObject): KubeObject => ({ ...current, status });
       await updateStatus(port, quotas, quota, transform, signal);
     }
+    const changesAt = Math.min(...[...counts.values()].map((count) => count.changesAt));
+    if (Number.isFinite(changesAt)) retryLater(queue, namespace, changesAt - clock.now());
   }
 
   /** A kind that is limited may come after its quota; one that changed has another view of its objects. */

@@ -18,6 +18,7 @@ import type { ResourceDefinition, Subresource } from "@postern/apiserver/registr
 import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-options";
 import { defineBuiltin } from "../../builtin-resource.ts";
 import { objectReference } from "../../core/object-reference.ts";
+import { withHeldCondition } from "./pod-conditions.ts";
 import { type EvictionDeps, evictionSubresource, type PodStore, SUCCESS } from "./pod-evictions.ts";
 import { BINDING_SUBRESOURCE, type Pod, pods } from "./pods.ts";
 
@@ -120,7 +121,7 @@ function bound(pod: Pod, { target, metadata }: Binding, now: string): Pod {
       ...(annotations === undefined ? {} : { annotations: { ...pod.metadata.annotations, ...annotations } }),
     },
     spec: { ...pod.spec, nodeName: target?.name },
-    status: { ...status, conditions: scheduled(status.conditions ?? [], now) },
+    status: { ...status, conditions: withHeldCondition(status.conditions ?? [], { type: "PodScheduled" }, now) },
   } as Pod;
 }
 
@@ -129,16 +130,6 @@ function assignmentFault(pod: Pod, name: string): string | undefined {
   const { nodeName = "", schedulingGates = [] } = pod.spec ?? {};
   if (nodeName !== "") return `pod ${name} is already assigned to node ${quoteGo(nodeName)}`;
   return schedulingGates.length > 0 ? `pod ${name} has non-empty .spec.schedulingGates` : undefined;
-}
-
-type Conditions = NonNullable<NonNullable<Pod["status"]>["conditions"]>;
-
-/** The time of the condition changes only with its status. */
-function scheduled(conditions: Conditions, now: string): Conditions {
-  const before = conditions.find(({ type }) => type === "PodScheduled");
-  const lastTransitionTime = before?.status === "True" ? (before.lastTransitionTime ?? now) : now;
-  const condition = { type: "PodScheduled", status: "True", lastProbeTime: null, lastTransitionTime };
-  return [...conditions.filter((each) => each !== before), condition];
 }
 
 const staleError = (pod: KubeObject, wanted: string): ApiError =>

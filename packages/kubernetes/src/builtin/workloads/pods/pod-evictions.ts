@@ -23,6 +23,7 @@ import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-opti
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Budget } from "../../policy/pod-disruption-budgets.ts";
+import { withHeldCondition } from "./pod-conditions.ts";
 import { isPodReady, type Pod } from "./pods.ts";
 
 // Without what evictions do not take of DeleteOptions: OpenAPI documents have no name for it, and no descriptions.
@@ -92,8 +93,9 @@ async function evict(context: RequestContext, eviction: Eviction, deps: Eviction
     // Stored pods have passed their schema.
     const pod = found.decode() as Pod;
     const isUnchanged = await makeRoom(context, pod, options, deps);
+    const ofThis = isUnchanged ? ofVersion(options, pod) : options;
     try {
-      await deps.pods().delete(context, namespace, name, isUnchanged ? ofVersion(options, pod) : options);
+      await deps.pods().delete(context, namespace, name, await markEvicted(context, pod, ofThis, deps));
       return SUCCESS;
     } catch (error) {
       // The pod has changed since it was found that no budget counts it: a later look may find otherwise.
@@ -102,6 +104,44 @@ async function evict(context: RequestContext, eviction: Eviction, deps: Eviction
     }
   }
 }
+
+const EVICTED = {
+  type: "DisruptionTarget",
+  reason: "EvictionByEvictionAPI",
+  message: "Eviction API: evicting",
+};
+
+/** The condition tells controllers that the pod did not fail by itself. Resolves with the options for the pod that has it. */
+async function markEvicted(
+  { info: { namespace, name }, signal }: RequestContext,
+  { metadata: { uid = "" } }: Pod,
+  options: DeleteOptions,
+  { pods, clock }: EvictionDeps,
+): Promise<DeleteOptions> {
+  if (options.dryRun) return options;
+  const { uid: wantedUid = uid, resourceVersion } = options.preconditions ?? {};
+  const now = formatTimestamp(clock.now());
+  let isWanted = false;
+  const transform = (current: KubeObject): KubeObject => {
+    const { metadata } = current;
+    isWanted =
+      metadata.uid === wantedUid && (resourceVersion === undefined || resourceVersion === metadata.resourceVersion);
+    // The deletion refuses what does not meet its preconditions.
+    return isWanted ? (evicted(current as Pod, now) as KubeObject) : current;
+  };
+  const call = { verb: "update", apiGroup: "", apiVersion: "v1", resource: "pods", subresource: "status" };
+  const marking = createSystemContext({ ...call, namespace, name }, { clock, signal });
+  const { object } = await pods().update(marking, namespace, name, { transform, subresource: "status" }, WRITTEN);
+  if (!isWanted || resourceVersion === undefined) return options;
+  return { ...options, preconditions: { ...options.preconditions, resourceVersion: object.revision.toString() } };
+}
+
+const WRITTEN = { dryRun: false };
+
+const evicted = ({ status = {}, ...pod }: Pod, now: string): Pod => ({
+  ...pod,
+  status: { ...status, conditions: withHeldCondition(status.conditions ?? [], EVICTED, now) },
+});
 
 function optionsOf({ request }: RequestContext, { deleteOptions = {} }: Eviction): DeleteOptions {
   const { gracePeriodSeconds, preconditions, orphanDependents, propagationPolicy, dryRun = [] } = deleteOptions;

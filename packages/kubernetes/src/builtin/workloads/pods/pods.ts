@@ -259,6 +259,10 @@ export const pods: ResourceDefinition = defineBuiltin({
   },
   strategy: {
     marksDeleted: true,
+    gracePeriodOf: ({ spec = {}, status = {} }: Pod, asked) =>
+      (spec.nodeName ?? "") === "" || status.phase === "Failed" || status.phase === "Succeeded"
+        ? 0
+        : (asked ?? Number(spec.terminationGracePeriodSeconds ?? 0)),
     ...podStrategy,
     prepareForCreate: async (pod: Pod, context: RequestContext) =>
       withGates(withServiceClass(pod, (await podStrategy.prepareForCreate?.(pod, context)) ?? pod)),
