@@ -20,6 +20,7 @@ import { podTableColumns } from "./pod-columns.ts";
 import { withPodDefaults, withPodValues, withTemplateDefaults } from "./pod-defaults.ts";
 import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
 import { qosClassOf } from "./pod-resources.ts";
+import { podStatusWarnings, validatePodStatus, withKeptStatus } from "./pod-status.ts";
 import { newPodWarnings, podWarnings } from "./pod-warnings.ts";
 import { validateImages, validatePodSpec, validateTemplate } from "./validate-pod.ts";
 
@@ -111,7 +112,19 @@ const podStrategy = statusStrategy<Pod>(
   {
     phase: "Pending",
   },
+  validatePodStatus,
 );
+
+/** The garbage collector relies on the owners, which clients of the status may not know. */
+function withStatus({ metadata, status = {} }: Pod, old: Pod): Pod {
+  const { ownerReferences: _, ...others } = metadata;
+  const { ownerReferences } = old.metadata;
+  return {
+    ...old,
+    metadata: { ...others, ...(ownerReferences === undefined ? {} : { ownerReferences }) },
+    status: withKeptStatus(status, old.status ?? {}),
+  };
+}
 
 const withServiceClass = (pod: Pod, { status, ...rest }: Pod): Pod => ({
   ...rest,
@@ -193,9 +206,7 @@ const onNode = (name: string, what: string): Subresource => ({
   kind: { group: "", version: "v1", kind: name === "log" ? "Pod" : `Pod${what}Options` },
   description: "Refused: the pod runs nowhere.",
   connect({ info }) {
-    throw badRequestError(
-      `pod ${info.name} runs nowhere: this virtual cluster keeps pods as objects, and has no nodes`,
-    );
+    throw badRequestError(`pod ${info.name} runs nowhere: this virtual cluster keeps pods and nodes as objects`);
   },
 });
 
@@ -269,10 +280,15 @@ export const pods: ResourceDefinition = defineBuiltin({
     validate: validateNewPod,
     warningsOnCreate: newPodWarnings,
     // A binding changes what others may not.
-    prepareForUpdate: (pod: Pod, old: Pod, context: RequestContext) =>
-      context.info.subresource === BINDING_SUBRESOURCE
-        ? pod
-        : (podStrategy.prepareForUpdate?.(pod, old, context) ?? pod),
+    prepareForUpdate(pod: Pod, old: Pod, context: RequestContext) {
+      const { subresource } = context.info;
+      if (subresource === BINDING_SUBRESOURCE) return pod;
+      return subresource === "status"
+        ? withStatus(pod, old)
+        : (podStrategy.prepareForUpdate?.(pod, old, context) ?? pod);
+    },
+    warningsOnUpdate: (pod: Pod, _old: Pod, { info }: RequestContext) =>
+      info.subresource === "status" ? podStatusWarnings(pod) : [],
     validateUpdate(pod: Pod, old: Pod, context: RequestContext) {
       const { subresource } = context.info;
       if (subresource === BINDING_SUBRESOURCE) return [];
