@@ -134,14 +134,15 @@ it("takes the CA of the connection where the platform names none", async () => {
 describe("says what to configure", () => {
   it.each([
     ["without a caller", () => undefined, "name a virtual cluster"],
-    ["without a cluster", () => infoOf({}), "set provideClusterInfo: true"],
+    ["without a version", () => ({ spec: {} }), "KUBERNETES_EXEC_INFO has no apiVersion"],
+    ["without a cluster", () => infoOf({}), "set provideClusterInfo: true where the plugin is configured, or name the"],
     ["without a configuration", () => infoOf({ cluster }), "its ClusterProfile needs the extension"],
     ["for half a configuration", () => profile({ config: { project: "shop" } }), "it needs project, namespace and"],
     ["for a path", () => profile({ config: { ...CONFIG, virtualCluster: "../x" } }), "it needs project, namespace and"],
     [
       "for a foreign namespace",
       () => profile({ config: { ...CONFIG, namespace: "x" } }),
-      "it needs project, namespace",
+      "has the namespace x, which is not that of the project shop",
     ],
     ["for another version", () => infoOf({}, "v2"), "only client.authentication.k8s.io/v1 and"],
   ])("%s", async (_what, info, text) => {

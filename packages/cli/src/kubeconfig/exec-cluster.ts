@@ -29,9 +29,10 @@ export function readExecInfo(text: string | undefined): ExecInfo | undefined {
     throw new UsageError(`${EXEC_INFO} is not JSON`);
   }
   const apiVersion = isJsonObject(info) ? info["apiVersion"] : undefined;
-  if (!isJsonObject(info) || typeof apiVersion !== "string" || !VERSIONS.includes(apiVersion))
+  if (!isJsonObject(info) || typeof apiVersion !== "string") throw new UsageError(`${EXEC_INFO} has no apiVersion`);
+  if (!VERSIONS.includes(apiVersion))
     throw new UsageError(
-      `the kubeconfig requires ${String(apiVersion)}, and only ${VERSIONS.join(" and ")} are supported: create it again`,
+      `the kubeconfig requires ${apiVersion}, and only ${VERSIONS.join(" and ")} are supported: create it again`,
     );
   const { cluster } = objectAt(info, "spec");
   return { apiVersion, cluster: isJsonObject(cluster) ? cluster : undefined };
@@ -44,18 +45,24 @@ const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 export function clusterInExecInfo(info: ExecInfo | undefined): ExecExtension {
   if (info === undefined)
     throw new UsageError(
-      "name a virtual cluster; only programs that hand a cluster to the plugin in KUBERNETES_EXEC_INFO leave it out",
+      `name a virtual cluster: the program that started the plugin passes no cluster in ${EXEC_INFO}, which is needed to leave the name out`,
     );
   if (info.cluster === undefined)
-    throw new UsageError(`${EXEC_INFO} has no cluster: set provideClusterInfo: true where the plugin is configured`);
+    throw new UsageError(
+      `${EXEC_INFO} has no cluster: set provideClusterInfo: true where the plugin is configured, or name the virtual cluster in its arguments`,
+    );
   const { project, namespace, virtualCluster } = objectAt(info.cluster, "config");
   const names = [project, namespace, virtualCluster];
   const isNamed = (name: JsonValue | undefined): name is string => typeof name === "string" && NAME.test(name);
-  if (!isNamed(project) || !isNamed(namespace) || !isNamed(virtualCluster) || !namespace.endsWith(project))
+  if (!isNamed(project) || !isNamed(namespace) || !isNamed(virtualCluster))
     throw new UsageError(
       names.every((name) => name === undefined)
         ? `the cluster in ${EXEC_INFO} has no configuration for Postern: its ClusterProfile needs the extension client.authentication.k8s.io/exec, as Postern serves it`
         : `the configuration of the cluster in ${EXEC_INFO} names no virtual cluster: it needs project, namespace and virtualCluster`,
+    );
+  if (!namespace.endsWith(project))
+    throw new UsageError(
+      `the configuration of the cluster in ${EXEC_INFO} has the namespace ${namespace}, which is not that of the project ${project}`,
     );
   return { project, namespace, virtualCluster };
 }

@@ -37,7 +37,9 @@ export async function explainNotFound<T>(
     );
     if (visible.includes(`${project}/${virtualCluster}`)) throw error;
     const projects = (await list("projects")).items.map(({ metadata }) => metadata.name);
-    const missing = projects.includes(project)
+    // A RoleBinding in the namespace of a project shows its virtual clusters, and not the project.
+    const isVisible = projects.includes(project) || visible.some((name) => name.startsWith(`${project}/`));
+    const missing = isVisible
       ? `virtual cluster ${JSON.stringify(virtualCluster)} in the project ${project}`
       : `project ${JSON.stringify(project)}`;
     const [namesake, another] = visible.filter((name) => name.endsWith(`/${virtualCluster}`));

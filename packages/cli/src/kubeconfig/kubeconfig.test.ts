@@ -113,6 +113,21 @@ describe("postern kubeconfig", () => {
       expect(stderr).toContain("  1) shop/blog\n  2) shop/web\n  3) a/web\nWhich virtual cluster?");
   });
 
+  it("names the virtual cluster that is missing in a project of which only virtual clusters are visible", async () => {
+    platform.respond(({ url = "", method }, response) => {
+      if (url === "/apis") return sendJson(response, { groups: [{ name: "management.example.com" }] });
+      if (method === "POST")
+        return sendJson(response, { kind: "Status", status: "Failure", reason: "NotFound", code: 404 }, 404);
+      const items = url.includes("/virtualclusterinstances")
+        ? [{ metadata: { namespace: "p-shop", name: "web" } }]
+        : [];
+      sendJson(response, { kind: "List", metadata: {}, items });
+    });
+    expect((await postern("shop/nope")).stderr).toBe(
+      'postern: no virtual cluster "nope" in the project shop that you can see; virtual clusters that you can see: shop/web\n',
+    );
+  });
+
   it.each([["a/b/c"], ["/b"], ["a/"]])("refuses the name %s", async (name) => {
     expect((await postern(name)).stderr).toBe(
       `postern: ${name} is no virtual cluster: write its name, or <project>/<name>\n`,

@@ -84,7 +84,7 @@ export async function findConnection(flags: ConnectionFlags, surroundings: Surro
   const found = await firstOf(SOURCES, (find) => find(surroundings));
   if (found !== undefined) return found;
   throw new UsageError(
-    "no platform is named: start a server in this directory with postern serve, sign in to one with postern login, or name one with --kubeconfig, KUBECONFIG, or POSTERN_URL and POSTERN_TOKEN",
+    "no platform is named: start a server in this directory with postern serve, sign in to one with postern login, or name one with --kubeconfig, KUBECONFIG, or POSTERN_URL with POSTERN_TOKEN or POSTERN_TRUST_RULE",
   );
 }
 
