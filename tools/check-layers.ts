@@ -61,6 +61,7 @@ const ROOMS: { readonly [pkg: string]: readonly string[] } = {
   ],
   platform: [
     "foundation/served-version.ts",
+    "foundation/stall-watch.ts",
     "foundation/whole-young-generation.ts",
     "foundation/config",
     "foundation/upstream",

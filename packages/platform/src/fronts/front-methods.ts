@@ -5,6 +5,7 @@ import type { SqliteConnection } from "@postern/stores/sqlite/sqlite-storage";
 import type { UsedProof } from "../features/access-keys/proofs/used-proofs.ts";
 import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";
+import type { ThreadBeats } from "../foundation/stall-watch.ts";
 import type { ServerSecrets } from "../foundation/store/server-keys.ts";
 import type { ServingIdentity } from "../server/serving-identity.ts";
 import type { LeftOut, SentAudit } from "./audit-through-first.ts";
@@ -74,13 +75,16 @@ export type FurtherFrontData = {
   readonly state: FrontState;
 };
 
-/** Shared: counts the beats of the front, has its load, and says whether the memory of the process is short. */
+/** Shared: counts the beats of the front, has its id and its load, and says whether the memory of the process is short. */
 export type FrontState = SharedArrayBuffer;
 
-const [BEATS, IS_SHORT, BUSY_MS, CONNECTIONS] = [0, 1, 2, 3];
-export const BEAT_MS = 200;
+const [BEATS, IS_SHORT, BUSY_MS, CONNECTIONS, THREAD_ID, CELLS] = [0, 1, 2, 3, 4, 5];
 
-export const createFrontState = (): FrontState => new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT);
+export const createFrontState = (): FrontState => new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT);
+
+/** `id`: that of the operating system. */
+export const setThreadId = (state: FrontState, id: number): void =>
+  void Atomics.store(new Int32Array(state), THREAD_ID, id);
 
 /** `busyMs`: for how long the event loop has worked since its start. */
 export function beat(state: FrontState, { busyMs, connections }: FrontSums = { busyMs: 0, connections: 0 }): void {
@@ -95,7 +99,17 @@ export function sumsOf(state: FrontState): FrontSums {
   const cells = new Int32Array(state);
   return { busyMs: Atomics.load(cells, BUSY_MS), connections: Atomics.load(cells, CONNECTIONS) };
 }
-export const beatsOf = (state: FrontState): number => Atomics.load(new Int32Array(state), BEATS);
+export function beatsOf(state: FrontState): ThreadBeats {
+  const cells = new Int32Array(state);
+  return {
+    get beats() {
+      return Atomics.load(cells, BEATS);
+    },
+    get threadId() {
+      return Atomics.load(cells, THREAD_ID);
+    },
+  };
+}
 export const setMemoryShort = (state: FrontState, isShort: boolean): void =>
   void Atomics.store(new Int32Array(state), IS_SHORT, isShort ? 1 : 0);
 export const isMemoryShort = (state: FrontState): boolean => Atomics.load(new Int32Array(state), IS_SHORT) === 1;

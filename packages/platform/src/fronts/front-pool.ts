@@ -191,7 +191,7 @@ export class FrontPool implements FirstFront, AsyncDisposable {
   }
 
   #begin(seat: Seat, onEnd: (reason: FrontEnd, error: unknown) => void): FrontThread {
-    const { data, scheduler, random, logger, startThread, isMemoryShort } = this.#deps;
+    const { data, clock, scheduler, random, logger, startThread, isMemoryShort } = this.#deps;
     const { number } = seat;
     const parts = this.#parts;
     if (parts === undefined) throw new Error("a front begins once the first one serves");
@@ -214,6 +214,7 @@ export class FrontPool implements FirstFront, AsyncDisposable {
       calls: this.#callsOf(parts, limits),
       notes: { releaseLimits: limits.release, activity: (part) => activity.add(part, number) },
       isMemoryShort,
+      clock,
       scheduler,
       onLastMetrics: (metrics) => {
         seat.latest = sharedMetrics(metrics, number);

@@ -3,7 +3,8 @@ import type { Worker } from "node:worker_threads";
 import { manualTime } from "@postern/apiserver/runtime/testing/manual-time";
 import { expect, it, vi } from "vitest";
 import { defaultConfiguration } from "../foundation/config/configuration.ts";
-import { BEAT_MS, beat, type FurtherFrontData, isMemoryShort } from "./front-methods.ts";
+import { BEAT_MS, type ReadThreadWork } from "../foundation/stall-watch.ts";
+import { beat, type FurtherFrontData, isMemoryShort, setThreadId } from "./front-methods.ts";
 import { startFront } from "./front-thread.ts";
 
 /** A thread that runs until `exit` is emitted, by its own end or by `terminate`. */
@@ -26,7 +27,7 @@ class FakeThread extends EventEmitter {
 const READY = [4, 0, "ready", undefined];
 const settle = () => new Promise(setImmediate);
 
-function start(isShort = false) {
+function start({ isShort = false, readWork }: { isShort?: boolean; readWork?: ReadThreadWork } = {}) {
   const time = manualTime();
   const worker = new FakeThread();
   const onEnd = vi.fn();
@@ -66,7 +67,9 @@ function start(isShort = false) {
     },
     notes: { releaseLimits: never, activity: never },
     isMemoryShort: () => isShort,
+    clock: time.clock,
     scheduler: time.scheduler,
+    ...(readWork === undefined ? {} : { readWork }),
     onLastMetrics: never,
     onEnd,
     onError: never,
@@ -104,6 +107,31 @@ it("one that stands still for ten seconds is ended, and is gone when its thread 
   await settle();
   expect(onEnd).toHaveBeenCalledTimes(1);
   expect(onEnd.mock.calls[0]?.[0]).toBe("stalled");
+});
+
+it.each([
+  ["waits for a processor", undefined, { perSecond: 50, isRunnable: true }],
+  ["works all the time", 10, { perSecond: 1_000, isRunnable: true }],
+  ["works on a tenth of a processor", 50, { perSecond: 100, isRunnable: true }],
+  ["waits in a system call that does not return", 10, { perSecond: 0, isRunnable: false }],
+])("one that %s is ended after %s seconds", async (_, seconds, { perSecond, isRunnable }) => {
+  let asked = 0;
+  const { time, worker, front, beats } = start({
+    readWork(threadId) {
+      asked = threadId;
+      return { processorMs: (perSecond * time.clock.elapsed()) / 1_000, isRunnable };
+    },
+  });
+  if (worker.data !== undefined) setThreadId(worker.data.state, 4_711);
+  worker.emit("message", READY);
+  await front.ready;
+  beats(1, true);
+  const perSecondOfTime = 1_000 / BEAT_MS;
+  beats(((seconds ?? 90) - 1) * perSecondOfTime, false);
+  expect(front.isReady).toBe(true);
+  expect(asked).toBe(4_711);
+  beats(2 * perSecondOfTime, false);
+  expect(front.isReady).toBe(seconds === undefined);
 });
 
 it("an error ends it, and calls in progress fail with it", async () => {
@@ -149,7 +177,7 @@ it("one that does not start is ended after three minutes", async () => {
 });
 
 it("hears that memory is short", () => {
-  const { worker, beats } = start(true);
+  const { worker, beats } = start({ isShort: true });
   worker.emit("message", READY);
   beats(1, true);
   expect(worker.data && isMemoryShort(worker.data.state)).toBe(true);

@@ -1,15 +1,15 @@
 // One further front as the first one sees it: a thread with a watchdog.
 
 import type { MessagePort, Worker } from "node:worker_threads";
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
 import {
   type CallHandlers,
   createLink,
   type Link,
   type NoteHandlers,
 } from "../features/virtual-clusters/embedded/threads/messages/link.ts";
+import { BEAT_MS, type ReadThreadWork, START_MS, type StallLimits, StallWatch } from "../foundation/stall-watch.ts";
 import {
-  BEAT_MS,
   beatsOf,
   createFrontState,
   type FirstCalls,
@@ -49,14 +49,13 @@ export type FrontThread = {
   terminate(): Promise<void>;
 };
 
-/** The start loads modules and objects, and may wait for etcd. */
-const START_MS = 180_000;
 /** Watches, uploads and streams of a front that is not needed may go on for so long: most watches end by themselves before. */
 const RETIRE_MS = 300_000;
-/** A front may stand still for so many beats: as long as a server may be without news of the store. */
-const STALL_BEATS = 10_000 / BEAT_MS;
+/** As long as a server may be without news of the store, and half of that with work. */
+const STALL: StallLimits = { stallMs: 10_000, processorMs: 5_000 };
 /** The heap is looked at so often, and with each look while a front stands still: one that is full ends the thread, or the process, while it reads. */
-const HEAP_LOOKS = 1_000 / BEAT_MS;
+const HEAP_MS = 1_000;
+const HEAP_LOOKS = HEAP_MS / BEAT_MS;
 /** V8 collects at three quarters of what a heap may have, as long as half of it is in use. */
 const FULL = 0.9;
 
@@ -69,6 +68,7 @@ export function startFront(deps: {
   readonly calls: CallHandlers<FirstCalls>;
   readonly notes: NoteHandlers<Omit<FirstNotes, "ready">>;
   readonly isMemoryShort: () => boolean;
+  readonly clock: Pick<Clock, "elapsed">;
   readonly scheduler: Scheduler;
   /** Called with its counts when its requests are finished. */
   readonly onLastMetrics: (metrics: FrontMetrics) => void;
@@ -77,9 +77,11 @@ export function startFront(deps: {
   readonly onError: (error: unknown) => void;
   /** Resolves once the thread reads from no connection, as far as it can be reached. */
   readonly stopReading?: (thread: Worker) => Promise<void>;
+  /** Default: as the operating system has it. */
+  readonly readWork?: ReadThreadWork;
 }): FrontThread {
-  const { startThread, data, calls, notes, isMemoryShort, scheduler, onLastMetrics, onEnd, onError } = deps;
-  const { stopReading = stopReadingIn } = deps;
+  const { startThread, data, calls, notes, isMemoryShort, clock, scheduler, onLastMetrics, onEnd, onError } = deps;
+  const { stopReading = stopReadingIn, readWork } = deps;
   const state = createFrontState();
   const worker = startThread({
     workerData: { ...data, state },
@@ -130,18 +132,14 @@ export function startFront(deps: {
   worker.on("messageerror", (error) => end("crashed", error));
   worker.on("exit", (code) => end("crashed", new Error(`the thread ended with code ${code}`)));
 
-  /** Looks are counted, and no time: a process that was stopped does not look either. */
   function watch(): void {
-    let beats = beatsOf(state);
-    let still = 0;
+    const stalls = new StallWatch({ readings: beatsOf(state), limits: STALL, clock, read: readWork });
     let looks = 0;
     const look = (): void => {
-      const now = beatsOf(state);
-      still = now === beats ? still + 1 : 0;
-      beats = now;
-      if (++looks % HEAP_LOOKS === 0 || still >= HEAP_LOOKS) lookAtHeap();
+      const isStalled = stalls.isStalled();
+      if (++looks % HEAP_LOOKS === 0 || stalls.stillMs >= HEAP_MS) lookAtHeap();
       setMemoryShort(state, isMemoryShort());
-      if (still > STALL_BEATS) end("stalled", new Error("a front stood still for ten seconds"));
+      if (isStalled) end("stalled", new Error("a front stood still for ten seconds"));
       else watching = scheduler.schedule(BEAT_MS, look);
     };
     look();

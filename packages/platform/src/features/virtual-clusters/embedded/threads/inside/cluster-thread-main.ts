@@ -1,13 +1,12 @@
 // The entry point of a cluster thread.
 
-import { readlinkSync } from "node:fs";
-import { basename } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
 import { giveWay } from "@postern/apiserver/runtime/give-way";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
-import { BEAT_MS, writeThreadState } from "../messages/thread-state.ts";
+import { BEAT_MS, ownThreadId } from "../../../../../foundation/stall-watch.ts";
+import { writeThreadState } from "../messages/thread-state.ts";
 import { type ClusterThreadData, startClusterThread } from "./cluster-thread.ts";
 
 // The front starts this file with this data.
@@ -50,13 +49,4 @@ if (parentPort !== null) {
   };
   beat();
   setInterval(beat, BEAT_MS).unref();
-}
-
-/** 0 where the operating system does not say. */
-function ownThreadId(): number {
-  try {
-    return Number(basename(readlinkSync("/proc/thread-self"))) || 0;
-  } catch {
-    return 0;
-  }
 }

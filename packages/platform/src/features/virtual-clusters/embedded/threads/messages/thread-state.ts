@@ -1,7 +1,6 @@
 // The memory that a cluster thread shares with its watchdog: it is readable while the thread stands still.
 
-/** How often a thread shows that its event loop turns, and the watchdog looks. */
-export const BEAT_MS = 200;
+import type { ThreadBeats } from "../../../../../foundation/stall-watch.ts";
 
 /** Written by the thread alone. */
 export type ThreadState = {
@@ -19,12 +18,10 @@ export type ThreadState = {
 };
 
 /** Read by the watchdog. */
-export type ThreadReadings = {
-  readonly beats: number;
+export type ThreadReadings = ThreadBeats & {
   readonly slot: number;
   readonly memoryBytes: number;
   readonly requests: number;
-  readonly threadId: number;
 };
 
 const BEATS = 0;

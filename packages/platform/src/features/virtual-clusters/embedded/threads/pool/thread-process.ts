@@ -2,12 +2,12 @@
 
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import type { Clock, Scheduler } from "@postern/apiserver/runtime/clock";
+import { BEAT_MS, type StallLimits, StallWatch } from "../../../../../foundation/stall-watch.ts";
 import { withWholeYoungGeneration } from "../../../../../foundation/whole-young-generation.ts";
 import type { ClusterThreadData } from "../inside/cluster-thread.ts";
 import type { FrontCalls, FrontNotes, ThreadCalls, ThreadNotes } from "../messages/cluster-methods.ts";
 import { type CallHandlers, createLink, type Link, type NoteHandlers } from "../messages/link.ts";
-import { BEAT_MS, createThreadMemory, readThreadState, type ThreadReadings } from "../messages/thread-state.ts";
-import { StallWatch } from "./stall-watch.ts";
+import { createThreadMemory, readThreadState, type ThreadReadings } from "../messages/thread-state.ts";
 
 /** The built JavaScript, also where this file itself is run from its source: Node cannot start a thread from TypeScript. */
 const SCRIPT = new URL(
@@ -49,6 +49,8 @@ export type ClusterThreadDeps = {
 
 const MIB = 1 << 20;
 
+const STALL: StallLimits = { stallMs: 2_000, processorMs: 1_000 };
+
 const startWorker = withWholeYoungGeneration(
   ({ script, ...options }: WorkerOptions & { readonly script: URL }) => new Worker(script, options),
 );
@@ -85,7 +87,7 @@ export function startThread(deps: ClusterThreadDeps): ClusterThread {
   // From outside: no cluster is to blame.
   worker.on("exit", (code) => end("crashed", new Error(`the thread exited with code ${code}`), 0));
 
-  const stalls = new StallWatch({ readings, clock });
+  const stalls = new StallWatch({ readings, limits: STALL, clock });
   const look = (): void => {
     const reason = stalls.isStalled() ? "stalled" : readings.memoryBytes > limitBytes ? "memory" : undefined;
     if (reason === undefined) watching = scheduler.schedule(BEAT_MS, look);

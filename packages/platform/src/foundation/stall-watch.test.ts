@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { BEAT_MS } from "../messages/thread-state.ts";
-import { StallWatch } from "./stall-watch.ts";
+import { BEAT_MS, StallWatch } from "./stall-watch.ts";
 
 type Second = { readonly beats: number; readonly processorMs: number; readonly isRunnable: boolean };
 
@@ -17,7 +16,8 @@ function secondsUntilStalled(
     },
     threadId: 1,
   };
-  const watch = new StallWatch({ readings, clock: { elapsed: () => elapsed }, read: () => work(second()) });
+  const limits = { stallMs: 2_000, processorMs: 1_000 };
+  const watch = new StallWatch({ readings, limits, clock: { elapsed: () => elapsed }, read: () => work(second()) });
   for (; elapsed <= 600_000; elapsed += BEAT_MS) if (watch.isStalled()) return elapsed / 1_000;
   return undefined;
 }
@@ -31,6 +31,11 @@ it.each<[string, number | undefined, (second: number) => Second]>([
     (second) => ({ beats: 1 + Math.floor(second / 30), processorMs: 10 * second, isRunnable: true }),
   ],
   ["waits in a system call that does not return", 10, () => ({ beats: 1, processorMs: 5, isRunnable: false })],
+  [
+    "waits for a processor, and for threads that collect garbage with it",
+    undefined,
+    (second) => ({ beats: 1 + Math.floor(second / 15), processorMs: 50 * second, isRunnable: second % 3 !== 0 }),
+  ],
   ["beats", undefined, (second) => ({ beats: second, processorMs: 900 * second, isRunnable: true })],
   ["does not start", 180, () => ({ beats: 0, processorMs: 0, isRunnable: true })],
   [
