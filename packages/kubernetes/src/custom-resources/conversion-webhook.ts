@@ -2,7 +2,7 @@
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { type ApiError, isApiError, timeoutError, untypedError } from "@postern/apimachinery/meta/api-error";
+import { type ApiError, timeoutError, untypedError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { ConversionCaller, ObjectConverter } from "@postern/apiserver/registry/object-converter";
@@ -71,14 +71,11 @@ export function createConversionWebhook(
         }
         return converted;
       } catch (error) {
-        throw conversionError(first, error);
+        throw error instanceof ReviewError ? conversionError(first, error) : error;
       }
     },
   };
 }
 
-function conversionError({ apiVersion, kind }: KubeObject, error: unknown): ApiError {
-  if (isApiError(error)) return error;
-  const why = error instanceof ReviewError ? error.message : "failed";
-  return untypedError(`conversion webhook for ${apiVersion}, Kind=${kind} ${why}`, error);
-}
+const conversionError = ({ apiVersion, kind }: KubeObject, error: ReviewError): ApiError =>
+  untypedError(`conversion webhook for ${apiVersion}, Kind=${kind} ${error.message}`, error);

@@ -168,7 +168,8 @@ class Exchange implements Dispatcher.DispatchHandler, ResponseFlow {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#isOver) return;
+    // Undici gives an error of `onResponseEnd` to this function.
+    if (this.#isOver) return void this.#response?.end(error);
     const cause = this.#reason ?? (error instanceof LostConnectionError ? error.cause : error);
     const isStale =
       this.#connection?.isReused === true && STALE.includes(codeOf(cause)) && this.#response === undefined;

@@ -64,6 +64,7 @@ export class UpstreamResponse implements AsyncIterable<Buffer> {
 
   /** For the exchange: the body has come to its end, or breaks off with an error. */
   end(error?: Error): void {
+    if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#error = error;
     this.#wake?.();

@@ -28,6 +28,8 @@ export type WireError = Common &
     | { readonly type: "other"; readonly name: string }
   );
 
+const LANGUAGE_ERRORS = [TypeError, RangeError, ReferenceError, SyntaxError];
+
 /** Causes of causes say nothing more. */
 const MAX_DEPTH = 3;
 
@@ -98,8 +100,10 @@ function made(wire: WireError): Error {
     case "stream":
       return new StreamFault(message, options);
     case "other": {
-      const error = new Error(message, options);
-      error.name = wire.name;
+      const { name } = wire;
+      // The log of the front has those of the language, also where the client has gone.
+      const error = new (LANGUAGE_ERRORS.find((each) => each.name === name) ?? Error)(message, options);
+      error.name = name;
       return error;
     }
   }
