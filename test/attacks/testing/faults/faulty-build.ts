@@ -17,19 +17,18 @@ const TAKERS = /\/(?:logging\/(?:dropped-errors|faults)|take-process-errors|logg
 
 const PRELOAD = fileURLToPath(new URL("./preload.mjs", import.meta.url));
 
-type FaultPoint = {
+export type FaultPoint = {
   readonly place: string;
-  readonly count: number;
-  readonly isEntry: boolean;
+  /** Of a thread that serves no requests. Otherwise the event loop has called it in one that does. */
   readonly isInThread: boolean;
 };
 
 export type FaultyBuild = AsyncDisposable & {
   readonly surroundings: PosternSurroundings;
-  /** Points that the running server has passed, and those that its threads have passed since they were last asked for. */
+  /** Points that the server has passed since it was last asked for them. */
   points(): Promise<readonly FaultPoint[]>;
-  /** The server throws once at this point, the next time that it passes it. */
-  arm(place: string): Promise<void>;
+  /** The server throws once at this point, the next time that it passes it: in a thread that serves requests, or in another one. */
+  arm(point: FaultPoint): Promise<void>;
   /** It throws no more. */
   disarm(): Promise<void>;
   /** Whether it has thrown since. */
@@ -71,18 +70,18 @@ export async function buildFaulty(): Promise<FaultyBuild> {
       },
     },
     async points() {
-      const { seen, inThreads } = await ask("/seen");
+      const { entries, inThreads }: { [kind in "entries" | "inThreads"]: readonly string[] } = await ask("/passed");
       return [
-        ...seen.map(([place, point]: [string, object]) => ({ place, isInThread: false, ...point })),
-        ...inThreads.map((place: string) => ({ place, count: 1, isEntry: false, isInThread: true })),
+        ...entries.map((place) => ({ place, isInThread: false })),
+        ...inThreads.map((place) => ({ place, isInThread: true })),
       ];
     },
-    arm: (place) => ask(`/arm?place=${encodeURIComponent(place)}`),
+    arm: ({ place, isInThread }) => ask(`/arm?place=${encodeURIComponent(place)}&threads=${isInThread}`),
     disarm: () => ask("/disarm"),
     hasThrown: async () => (await ask("/state")).thrown > 0,
     async [Symbol.asyncDispose]() {
       await rm(folder, { recursive: true });
-      await rm(`${socketPath}.threads`, { force: true });
+      await rm(`${socketPath}.passed`, { force: true });
     },
   };
 }

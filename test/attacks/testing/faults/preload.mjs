@@ -7,6 +7,8 @@ import workers, { getEnvironmentData, isMainThread, setEnvironmentData } from "n
 
 const DATA = "postern-faults";
 const [THROWN, ARMED, GENERATION, LENGTH, ASKED] = [0, 1, 2, 3, 4];
+/** Values of ARMED: where the place throws. */
+const [NOWHERE, IN_SERVERS, IN_THREADS] = [0, 1, 2];
 /** Bytes in front of the name of the armed place. */
 const NAME_AT = 64;
 
@@ -15,39 +17,41 @@ const isServer = isMainThread && socket !== undefined && process.argv.includes("
 
 if (isServer) {
   // Threads are started without the environment of the process.
-  setEnvironmentData(DATA, { memory: new SharedArrayBuffer(1024), threadPlaces: `${socket}.threads` });
+  setEnvironmentData(DATA, { memory: new SharedArrayBuffer(1024), passed: `${socket}.passed` });
 }
 
 /** A thread that serves requests is a server: as in the first one, an error counts where the event loop calls the function. */
 const isFront = workers.threadName?.startsWith("front-") === true;
+/** Each function of the other threads counts. */
+const own = isServer || isFront ? IN_SERVERS : IN_THREADS;
 
 const data = getEnvironmentData(DATA);
 if (data !== undefined && globalThis.__faultPoint === undefined) {
   const state = new Int32Array(data.memory, 0, NAME_AT / 4);
   const nameBytes = new Uint8Array(data.memory, NAME_AT);
-  /** By place: how often this thread passed it, and whether the event loop had called it directly. */
+  /** Of a thread that serves requests, by place: how often it passed it, and whether the event loop had called it directly. */
   const seen = new Map();
   let generation = 0;
-  /** In a thread: places passed since the server was last asked for them, and how often it had been asked then. */
+  /** Places passed since the server was last asked for them, and how often it had been asked then. */
   const told = new Set();
   let asked = 0;
   let armed = "";
 
   globalThis.__faultPoint = (place, value) => {
-    if (isServer || isFront) {
+    if (own === IN_SERVERS) {
       const point = seen.get(place) ?? { count: 0, isEntry: false };
       seen.set(place, point);
       point.count++;
       if (!point.isEntry && point.count < 20) point.isEntry = isEntry();
     }
     // Stacks of each function would hold a thread of virtual clusters up for so long that it is ended.
-    if (!isServer && seen.get(place)?.isEntry !== false) tell(place);
-    if (state[ARMED] === 1) {
+    if (seen.get(place)?.isEntry !== false) tell(place);
+    if (state[ARMED] === own) {
       if (generation !== state[GENERATION]) {
         generation = state[GENERATION];
         armed = new TextDecoder().decode(nameBytes.slice(0, state[LENGTH]));
       }
-      if (armed === place && Atomics.compareExchange(state, ARMED, 1, 0) === 1) {
+      if (armed === place && Atomics.compareExchange(state, ARMED, own, NOWHERE) === own) {
         Atomics.add(state, THROWN, 1);
         throw new TypeError(`an injected fault at ${place}`);
       }
@@ -62,7 +66,7 @@ if (data !== undefined && globalThis.__faultPoint === undefined) {
     }
     if (told.has(place)) return;
     told.add(place);
-    appendFileSync(data.threadPlaces, `${place}\n`);
+    appendFileSync(data.passed, `${own} ${place}\n`);
   };
 
   const modules = new Map();
@@ -103,6 +107,10 @@ if (data !== undefined && globalThis.__faultPoint === undefined) {
     return frames.every((module) => PASSES_ON.test(module));
   };
 
+  const placesOf = (lines, where) => [
+    ...new Set(lines.filter((line) => line.startsWith(`${where} `)).map((line) => line.slice(2))),
+  ];
+
   if (isServer) {
     // A server before this one may have been killed.
     rmSync(socket, { force: true });
@@ -113,20 +121,20 @@ if (data !== undefined && globalThis.__faultPoint === undefined) {
         state[LENGTH] = written;
         state[THROWN] = 0;
         state[GENERATION]++;
-        Atomics.store(state, ARMED, 1);
+        Atomics.store(state, ARMED, searchParams.get("threads") === "true" ? IN_THREADS : IN_SERVERS);
       }
-      if (pathname === "/disarm") Atomics.store(state, ARMED, 0);
-      let inThreads = [];
-      if (pathname === "/seen") {
-        inThreads = existsSync(data.threadPlaces) ? readFileSync(data.threadPlaces, "utf8").split("\n") : [];
-        rmSync(data.threadPlaces, { force: true });
+      if (pathname === "/disarm") Atomics.store(state, ARMED, NOWHERE);
+      let passed = [];
+      if (pathname === "/passed") {
+        passed = existsSync(data.passed) ? readFileSync(data.passed, "utf8").split("\n") : [];
+        rmSync(data.passed, { force: true });
         state[ASKED]++;
       }
       response.end(
         JSON.stringify({
           thrown: Atomics.load(state, THROWN),
-          seen: pathname === "/seen" ? [...seen] : undefined,
-          inThreads: [...new Set(inThreads.filter((place) => place !== ""))],
+          entries: placesOf(passed, IN_SERVERS),
+          inThreads: placesOf(passed, IN_THREADS),
         }),
       );
     })
