@@ -8,6 +8,9 @@ import type { RawValue } from "../foundation/config/option.ts";
 import type { ServerSurroundings } from "../main.ts";
 import { logFileIn } from "./log-to-file.ts";
 
+/** So many count guesses and rates, each its share. */
+export const FRONT_THREADS = Number(process.env["FRONT_THREADS"] ?? 1);
+
 const BUNDLE = new URL("../../../cli/bundle/", import.meta.url);
 
 /** Node leaves its types out. */
