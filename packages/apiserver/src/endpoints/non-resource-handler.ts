@@ -3,6 +3,7 @@
 import type { RequestContext } from "../context/request-context.ts";
 import { createHealthHandler, type HealthChecks } from "../health/health-handler.ts";
 import type { Logger } from "../logging/logger.ts";
+import { healthLinesOf, SLIS_PATH } from "../metrics/health-metrics.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Awaitable } from "../runtime/awaitable.ts";
 import { type ApiResponse, textResponse } from "../transport/api-response.ts";
@@ -22,14 +23,15 @@ export type NonResourceHandler = (context: RequestContext) => Awaitable<ApiRespo
 
 export function createNonResourceHandler(deps: NonResourceDeps): NonResourceHandler {
   const { health, version, metrics, logger, scrape = () => metrics.registry.metrics() } = deps;
-  const answerHealth = createHealthHandler(health, logger);
+  const answerHealth = createHealthHandler(health, logger, metrics.health);
   const answerVersion = createVersionHandler(version);
-  const answerMetrics = async (): Promise<ApiResponse> =>
-    textResponse(200, await scrape(), { "content-type": metrics.registry.contentType });
+  const answerMetrics = async (select = (scraped: string): string => scraped): Promise<ApiResponse> =>
+    textResponse(200, select(await scrape()), { "content-type": metrics.registry.contentType });
   return ({ request, info: { path, isResourceRequest } }) => {
     if (isResourceRequest) return undefined;
     if (path === "/version" || path === "/version/") return answerVersion(request.method);
     if (path === "/metrics") return answerMetrics();
+    if (path === SLIS_PATH) return answerMetrics(healthLinesOf);
     return answerHealth({ path, query: request.query });
   };
 }
@@ -41,5 +43,6 @@ export const nonResourcePaths = ({ health }: Pick<NonResourceDeps, "health">): r
     ...checks.map(({ name }) => `/${endpoint}/${name}`),
   ]),
   "/metrics",
+  SLIS_PATH,
   "/version",
 ];

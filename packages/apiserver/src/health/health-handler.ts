@@ -13,30 +13,39 @@ export type HealthChecks = {
   readonly readyz: readonly HealthCheck[];
 };
 
+/** Takes the result of a check that ran for a path, such as `readyz`. */
+export type ObserveHealth = (check: string, endpoint: string, isHealthy: boolean) => void;
+
 export type HealthRequest = { readonly path: string; readonly query: URLSearchParams };
 
 /** Undefined for paths that name no check. */
 export function createHealthHandler(
   checks: HealthChecks,
   logger: Logger,
+  observe?: ObserveHealth,
 ): (request: HealthRequest) => Promise<ApiResponse> | undefined {
   const endpoints: ReadonlyMap<string, readonly HealthCheck[]> = new Map(Object.entries(checks));
   return ({ path, query }) => {
     const [, endpoint = ""] = path.split("/", 2);
     const listed = endpoints.get(endpoint);
     if (listed === undefined) return undefined;
-    if (path === `/${endpoint}`) return answerAll(endpoint, listed, query, logger);
+    if (path === `/${endpoint}`) return answerAll({ endpoint, checks: listed, logger, observe }, query);
     const name = path.slice(endpoint.length + 2);
     const single = listed.find((check) => check.name === name);
     return single === undefined ? undefined : answerOne(single);
   };
 }
 
+type Endpoint = {
+  readonly endpoint: string;
+  readonly checks: readonly HealthCheck[];
+  readonly logger: Logger;
+  readonly observe: ObserveHealth | undefined;
+};
+
 async function answerAll(
-  endpoint: string,
-  checks: readonly HealthCheck[],
+  { endpoint, checks, logger, observe }: Endpoint,
   query: URLSearchParams,
-  logger: Logger,
 ): Promise<ApiResponse> {
   const excluded = new Set(query.getAll("exclude"));
   const results = await Promise.all(
@@ -45,6 +54,7 @@ async function answerAll(
   let lines = "";
   for (const [at, result] of results.entries()) {
     const name = checks[at]?.name ?? "";
+    if (result !== "excluded") observe?.(name, endpoint, result === undefined);
     if (result === "excluded") lines += `[+]${name} excluded: ok\n`;
     else if (result === undefined) lines += `[+]${name} ok\n`;
     else {

@@ -2,9 +2,11 @@
 // Source: k8s.io/apiserver/pkg/endpoints/metrics/metrics.go, k8s.io/apiserver/pkg/audit/metrics.go
 
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import type { ObserveHealth } from "../health/health-handler.ts";
 import { type FairShares, LANES } from "../limits/fair-shares.ts";
 import { type CounterSeries, createSeriesCounter } from "./counter-series.ts";
 import { createEventLoopLag, type EventLoopLag } from "./event-loop-lag.ts";
+import { createHealthMetrics } from "./health-metrics.ts";
 import { createRequestCounters, type RequestCounters } from "./request-counters.ts";
 import { createStageMetrics, type StageMetrics } from "./stage-metrics.ts";
 import { createWebhookMetrics, type WebhookMetrics } from "./webhook-metrics.ts";
@@ -18,6 +20,8 @@ export type ServerMetrics = StageMetrics & {
   readonly webhooks: WebhookMetrics;
   /** Shows how many places are taken, and how many requests wait for one, with those of earlier calls. */
   followFairShares(shares: Pick<FairShares, "state" | "bodies">): void;
+  /** Takes the results of health checks. */
+  readonly health: ObserveHealth;
   watchTerminated(group: string, resource: string, scope: string): void;
   /** Shows how much waits for the clients of watches. */
   followBacklog(backlog: { readonly bytes: number }): void;
@@ -99,6 +103,7 @@ export function createServerMetrics({ withProcessMetrics = false }: ServerMetric
     unreadResponseCut: () => cut.inc(),
     fault: (component) => faults.inc({ component }),
     logLineLeftOut: (level) => lines.inc({ level }),
+    health: createHealthMetrics(registry),
     requests: createRequestCounters(registry),
     ...createStageMetrics(registry),
     workQueues: createWorkQueueMetrics(registry),

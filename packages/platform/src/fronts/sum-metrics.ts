@@ -31,6 +31,7 @@ export const GAUGES: { readonly [name: string]: "sum" | "max" | "each" } = {
   apiserver_current_request_bodies: "sum",
   apiserver_longrunning_requests: "sum",
   apiserver_watch_backlog_bytes: "sum",
+  kubernetes_healthcheck: "max",
   postern_session_recordings_bytes: "max",
   postern_thread_busy_seconds: "each",
   postern_thread_clusters: "each",

@@ -96,6 +96,7 @@ describe("every route asks the scope of the key (security book 1, 4)", { timeout
     // Below the second there are documents, at itself nothing.
     expect(answers.filter(([, status]) => status !== 200)).toEqual([
       ["/metrics", 403],
+      ["/metrics/slis", 403],
       ["/openapi/v3/", 404],
     ]);
     for (const { id, call } of routes.filter(

@@ -3,6 +3,8 @@
 
 import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
+import type { ObserveHealth } from "@postern/apiserver/health/health-handler";
+import { HEALTH_FAMILIES, statusOf } from "@postern/apiserver/metrics/health-metrics";
 import { REQUEST_LABELS, type RequestLabels, requestLabelsOf } from "@postern/apiserver/metrics/request-labels";
 import { isStored } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
@@ -15,6 +17,8 @@ export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 export type ClusterMetrics = {
   /** A request was answered with a status. */
   answered(context: RequestContext, isKnown: boolean, code: number): void;
+  /** Takes the results of health checks. */
+  readonly health: ObserveHealth;
   /** The text of `/metrics`. */
   text(): string;
 };
@@ -32,7 +36,13 @@ const OTHER = "other";
 
 export function createClusterMetrics({ version, registry, stored }: ClusterMetricsDeps): ClusterMetrics {
   const counts = new Map<string, number>();
+  const [results, totals] = [new Map<string, number>(), new Map<string, number>()];
   return {
+    health(name, type, isHealthy) {
+      results.set(labelTexts({ name, type }), isHealthy ? 1 : 0);
+      const counted = labelTexts({ name, status: statusOf(isHealthy), type });
+      totals.set(counted, (totals.get(counted) ?? 0) + 1);
+    },
     answered({ request, info }, isKnown, code) {
       const labels = requestLabelsOf(request, info, isKnown);
       const key = keyOf(labels, code);
@@ -62,6 +72,14 @@ export function createClusterMetrics({ version, registry, stored }: ClusterMetri
           `Requests answered since the cluster was started here; of more than ${MAX_SERIES} combinations of labels, the others together.`,
           [...counts].map(([labels, count]) => `{${labels}} ${count}`),
         ),
+        ...HEALTH_FAMILIES.map(([name, type, help]) =>
+          family(
+            name,
+            type,
+            help,
+            [...(type === "gauge" ? results : totals)].map(([labels, value]) => `{${labels}} ${value}`),
+          ),
+        ),
       ].join("");
     },
   };
@@ -83,10 +101,12 @@ const keyOf = (labels: RequestLabels, code: number): string => {
   return [...texts, labelText("code", String(code))].join(",");
 };
 
-const line = (labels: { readonly [name: string]: string }, value: number): string =>
-  `{${Object.entries(labels)
+const labelTexts = (labels: { readonly [name: string]: string }): string =>
+  Object.entries(labels)
     .map(([name, text]) => labelText(name, text))
-    .join(",")}} ${value}`;
+    .join(",");
+
+const line = (labels: { readonly [name: string]: string }, value: number): string => `{${labelTexts(labels)}} ${value}`;
 
 const labelText = (name: string, text: string): string =>
   `${name}="${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;

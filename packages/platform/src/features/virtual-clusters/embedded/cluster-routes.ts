@@ -5,6 +5,7 @@ import { nonResourcePaths } from "@postern/apiserver/endpoints/non-resource-hand
 import { type HealthCheck, NotReadyError, pingCheck, shutdownCheck } from "@postern/apiserver/health/health-check";
 import { createHealthHandler } from "@postern/apiserver/health/health-handler";
 import { silentLogger } from "@postern/apiserver/logging/logger";
+import { healthLinesOf, SLIS_PATH } from "@postern/apiserver/metrics/health-metrics";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { textResponse } from "@postern/apiserver/transport/api-response";
 import { createVersionHandler, type VersionInfo } from "@postern/apiserver/version/version-info";
@@ -16,7 +17,7 @@ export type ClusterRoutesDeps = {
   readonly version: VersionInfo;
   readonly keys: ServiceAccountKeys;
   readonly storage: Pick<Storage, "currentRevision">;
-  readonly metrics: Pick<ClusterMetrics, "text">;
+  readonly metrics: Pick<ClusterMetrics, "health" | "text">;
   /** Its first roles and namespaces exist. */
   readonly isBootstrapped: () => boolean;
   readonly stopped: AbortSignal;
@@ -30,7 +31,8 @@ export function createClusterRoutes(deps: ClusterRoutesDeps): ClusterRoutes {
   const health = { healthz: live, livez: live, readyz: [...live, shutdownCheck(stopped)] };
   const answerDiscovery = createIssuerDiscovery(keys);
   const answerVersion = createVersionHandler(version);
-  const answerHealth = createHealthHandler(health, silentLogger);
+  const answerHealth = createHealthHandler(health, silentLogger, metrics.health);
+  const answerMetrics = (text: string) => textResponse(200, text, { "content-type": METRICS_TYPE });
   return {
     paths: [...ISSUER_DISCOVERY_PATHS, ...nonResourcePaths({ health })],
     handle(context) {
@@ -38,7 +40,8 @@ export function createClusterRoutes(deps: ClusterRoutesDeps): ClusterRoutes {
       const { path, isResourceRequest } = info;
       if (isResourceRequest) return undefined;
       if (path === "/version" || path === "/version/") return Promise.resolve(answerVersion(request.method));
-      if (path === METRICS_PATH) return textResponse(200, metrics.text(), { "content-type": METRICS_TYPE });
+      if (path === METRICS_PATH) return answerMetrics(metrics.text());
+      if (path === SLIS_PATH) return answerMetrics(healthLinesOf(metrics.text()));
       return answerDiscovery(context) ?? answerHealth({ path, query: request.query });
     },
   };

@@ -32,8 +32,14 @@ describe("an embedded virtual cluster", () => {
       "[+]ping ok\n[+]etcd excluded: ok\n[+]poststarthook/rbac/bootstrap-roles ok\n[+]shutdown ok\nreadyz check passed\n",
     );
     expect((await host.request("one", { url: "/" })).body.paths).toEqual(
-      expect.arrayContaining(["/livez/etcd", "/metrics", "/readyz/shutdown"]),
+      expect.arrayContaining(["/livez/etcd", "/metrics", "/metrics/slis", "/readyz/shutdown"]),
     );
+    // Each of the three was asked for once as a whole, and `readyz` once more without one of its checks.
+    const results = (await host.request("one", { url: "/metrics/slis" })).body.split("\n");
+    expect(results).toContain('kubernetes_healthcheck{name="etcd",type="readyz"} 1');
+    expect(results).toContain('kubernetes_healthchecks_total{name="etcd",status="success",type="readyz"} 1');
+    expect(results).toContain('kubernetes_healthchecks_total{name="ping",status="success",type="readyz"} 2');
+    expect(results.filter((line: string) => !/^(# (HELP|TYPE) )?kubernetes_healthcheck/.test(line))).toEqual([""]);
     const groups = (await host.request("one", { url: "/apis" })).body.groups.map(({ name }: any) => name);
     expect(groups).toEqual(
       expect.arrayContaining([
