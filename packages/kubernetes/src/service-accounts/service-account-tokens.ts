@@ -41,6 +41,7 @@ import {
   type TokenObjects,
   type TokenSubjects,
   untilChanged,
+  untilPodChanged,
 } from "./token-subjects.ts";
 
 export type ServiceAccountTokenRequest = Pick<
@@ -124,11 +125,13 @@ function authenticateBoundToken(
   const common = audiences.filter((audience) => bound.audiences.includes(audience));
   const isOver = (): boolean =>
     !isThere(accounts, namespace, account) ||
-    (boundTo !== undefined && !isBoundObjectThere(objects, namespace, boundTo, runtime.clock.now()));
+    (boundTo !== undefined && !isBoundObjectThere(objects, namespace, boundTo, epochs.latestSince(from)));
   if (common.length === 0 || isOver()) throw unauthorizedError();
   const credentialId = `${SERVICE_ACCOUNT_CREDENTIAL}${id}`;
   const untilGone = (subjects: TokenSubjects, { name }: ObjectIdentity) =>
-    untilChanged(subjects, runtime.scheduler, { namespace, name }, isOver);
+    subjects === objects.bound.pod
+      ? untilPodChanged(subjects, runtime, { namespace, name }, isOver)
+      : untilChanged(subjects, runtime.scheduler, { namespace, name }, isOver);
   return whenDone(checkLineage(bound.lineage, credentialId, deps), (descent) => {
     // It may have ended while its ancestors were looked at.
     if (isOver()) throw unauthorizedError();

@@ -1,10 +1,10 @@
 // The objects that tokens are bound to: whether they exist, and notifications of their deletion.
 
 import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { type RevocationWatch, watchRevocation } from "@postern/apiserver/authentication/revocation-watch";
+import { type RevocationWatch, watchExpiry, watchRevocation } from "@postern/apiserver/authentication/revocation-watch";
 import type { ResourceKeys } from "@postern/apiserver/cache/resource-keys";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
-import type { Scheduler } from "@postern/apiserver/runtime/clock";
+import type { Runtime, Scheduler } from "@postern/apiserver/runtime/clock";
 
 /** The objects of one resource of a cluster. */
 export type TokenSubjects = { readonly view: ViewPrefix["view"]; readonly keys: ResourceKeys };
@@ -35,27 +35,66 @@ const POD_LEEWAY_MS = 60_000;
 
 /** A pod keeps its token while it terminates: its `deletionTimestamp` is the end of its grace period. */
 export function isPodThere(
-  { view, keys }: TokenSubjects,
+  subjects: TokenSubjects,
   namespace: string,
   { name, uid }: ObjectIdentity,
   now: number,
 ): boolean {
-  const pod = view.get(keys.of(namespace, name))?.decode().metadata;
-  if (pod === undefined || pod.uid !== uid) return false;
-  return !pod.deletionTimestamp || Date.parse(pod.deletionTimestamp) + POD_LEEWAY_MS > now;
+  const { view, keys } = subjects;
+  if (view.get(keys.of(namespace, name))?.decode().metadata.uid !== uid) return false;
+  const end = endOfPod(subjects, namespace, name);
+  return end === undefined || end > now;
 }
+
+/** When a pod that is being deleted loses its tokens, in milliseconds since the epoch. */
+function endOfPod({ view, keys }: TokenSubjects, namespace: string, name: string): number | undefined {
+  const { deletionTimestamp } = view.get(keys.of(namespace, name))?.decode().metadata ?? {};
+  return deletionTimestamp ? Date.parse(deletionTimestamp) + POD_LEEWAY_MS : undefined;
+}
+
+type Place = { readonly namespace: string; readonly name: string };
 
 /** Watches a credential that a change of this object may end, as `isOver` then says. */
 export const untilChanged = (
-  { view, keys }: TokenSubjects,
+  subjects: TokenSubjects,
   scheduler: Scheduler,
-  { namespace, name }: { readonly namespace: string; readonly name: string },
+  place: Place,
+  isOver: () => boolean,
+): RevocationWatch => watchRevocation(isOver, (listener) => onChangeOf(subjects, scheduler, place, listener));
+
+/** The same for a pod, whose tokens end by time alone where a finalizer keeps it. */
+export const untilPodChanged = (
+  subjects: TokenSubjects,
+  runtime: Pick<Runtime, "clock" | "scheduler">,
+  place: Place,
   isOver: () => boolean,
 ): RevocationWatch =>
   watchRevocation(isOver, (listener) => {
-    const wanted = keys.of(namespace, name);
-    const tell = ({ key }: { readonly key: string }): void => {
-      if (key === wanted) listener();
+    let ending: Disposable | undefined;
+    const look = (): void => {
+      ending?.[Symbol.dispose]();
+      const end = endOfPod(subjects, place.namespace, place.name);
+      ending = end === undefined ? undefined : watchExpiry(end, runtime)(listener);
+      listener();
     };
-    return followView({ view, prefix: wanted }, scheduler, { replace: listener, put: tell, delete: tell });
+    const following = onChangeOf(subjects, runtime.scheduler, place, look);
+    return {
+      [Symbol.dispose]() {
+        following[Symbol.dispose]();
+        ending?.[Symbol.dispose]();
+      },
+    };
   });
+
+function onChangeOf(
+  { view, keys }: TokenSubjects,
+  scheduler: Scheduler,
+  { namespace, name }: Place,
+  listener: () => void,
+): Disposable {
+  const wanted = keys.of(namespace, name);
+  const tell = ({ key }: { readonly key: string }): void => {
+    if (key === wanted) listener();
+  };
+  return followView({ view, prefix: wanted }, scheduler, { replace: listener, put: tell, delete: tell });
+}
