@@ -64,6 +64,11 @@ export function createCustomResourceController(
   const { view, keys } = definitions;
   const { clock, scheduler } = port.runtime;
   const builtin = registry.definitions.map(namesOf);
+  /** A later release may bring a kind that was defined before: the definition does not take its place. */
+  const isBuiltin = ({ spec: { group, names } }: CustomResourceDefinition): boolean =>
+    builtin.some((own) => own.group === group && own.names.plural === names.plural);
+  const isServed = (definition: CustomResourceDefinition): boolean =>
+    isEstablished(definition) && !isBuiltin(definition);
   const accepted = new Map<string, Named>();
   const served = new Map<string, Served>();
   const waits = new Map<string, Disposable>();
@@ -74,7 +79,7 @@ export function createCustomResourceController(
     const definition = read(object.decode());
     const names = definition.status?.acceptedNames;
     if (names !== undefined) accepted.set(object.key, { group: definition.spec.group, names });
-    if (isEstablished(definition)) {
+    if (isServed(definition)) {
       serve(object.key, definition);
       announce(object.key);
     }
@@ -89,7 +94,7 @@ export function createCustomResourceController(
     const decided = decide(key, definition);
     // Requests are answered before the condition says so, and discovery has the resource after it was stored: a client that waits for
     // either goes on without an error, also where it updates the definition next.
-    if (isEstablished(decided)) serve(key, decided);
+    if (isServed(decided)) serve(key, decided);
     await ignoringConflicts(async () => {
       await writeStatus(definition, decided, signal);
       announce(key);
@@ -123,7 +128,9 @@ export function createCustomResourceController(
       },
       time,
     );
-    return withApproval(withEstablished(named, conflict === undefined, time), time);
+    // It stays established, even if its names conflict later.
+    const established = isServed(named) ? named : withEstablished(named, conflict === undefined, time);
+    return withApproval(established, time);
   }
 
   function serve(key: string, definition: CustomResourceDefinition): void {
@@ -258,13 +265,11 @@ const namesOf = (definition: ResourceDefinition): Named => {
   return { group, names: { plural, singular, shortNames, kind, listKind } };
 };
 
-/** An established definition stays established, even if its names conflict later. */
 function withEstablished(
   definition: CustomResourceDefinition,
   isAccepted: boolean,
   now: string,
 ): CustomResourceDefinition {
-  if (isEstablished(definition)) return definition;
   const condition = isAccepted
     ? { status: "True", reason: "InitialNamesAccepted", message: "the initial names have been accepted" }
     : { status: "False", reason: "NotAccepted", message: "not all names are accepted" };

@@ -117,6 +117,43 @@ describe("a CustomResourceDefinition in an embedded cluster", () => {
     expect(conditionsOf(definition).Established).toBe("True InitialNamesAccepted");
   });
 
+  it("takes no kind of the server, also where it was established before the server had the kind", async () => {
+    const storage = createMemoryStorage();
+    const [name, lease] = [
+      "leases.coordination.k8s.io",
+      { metadata: { name: "held" }, spec: { leaseDurationSeconds: 0 } },
+    ];
+    const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+    const definition = crd({ plural: "leases", kind: "Lease", shortNames: [] }, { group: "coordination.k8s.io" });
+    const metadata = { name, annotations: { "api-approved.kubernetes.io": "unapproved, for a test" } };
+    const validated = async (host: EmbeddedHost) =>
+      expect(await refusal(host.request("one", { method: "POST", url: leases, body: lease }))).toMatchObject({
+        code: 422,
+        text: expect.stringContaining("must be greater than 0"),
+      });
+    {
+      await using host = await createEmbeddedHost(storage);
+      await host.setUp("one");
+      const made = await withCrd(host, { ...definition, metadata });
+      expect(conditionsOf(made)).toMatchObject({
+        NamesAccepted: "False ListKindConflict",
+        Established: "False NotAccepted",
+      });
+      await validated(host);
+    }
+    // As a release without the kind has stored it.
+    const stored = (await storage.list("/registry/")).entries.find(({ key }) => key.endsWith(`/${name}`));
+    const { key = "", value = "", revision = 0 } = stored ?? {};
+    const text = Buffer.from(value).toString().replaceAll('"status":"False"', '"status":"True"');
+    await storage.update(key, Buffer.from(text), revision);
+    expect(text).not.toContain('"False"');
+    await using host = await createEmbeddedHost(storage);
+    await host.settled("one");
+    await validated(host);
+    const { body } = await host.request("one", { url: `${CRDS}/${name}` });
+    expect(conditionsOf(body).Established).toBe("False NotAccepted");
+  });
+
   // As upstream, whose paths of columns may have it; Argo CD and Crossplane write labels this way.
   it.each([".metadata.labels.app\\.kubernetes\\.io/name", ".metadata.labels.example/name", ".metadata.labels['a/b']"])(
     "takes a column of the path %s",
