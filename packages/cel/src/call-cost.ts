@@ -140,6 +140,12 @@ function partsOf(text: CelValue | undefined, separator: CelValue | undefined): n
 }
 const FREE_PARTS = 100_000;
 
+/** Of a question to an authorizer. Upstream has 350,000, of a budget of 10 million: an authorizer may be far away there. Here it is in memory. */
+export const COST_OF_CHECK = 1_000;
+
+/** Of a fault that another side or item makes up for: its error has a stack. */
+export const COST_OF_FAULT = 10;
+
 /** The arguments of the call. */
 type Cost = (first: CelValue | undefined, second: CelValue | undefined, third: CelValue | undefined) => number;
 
@@ -171,7 +177,9 @@ const COSTS: readonly (readonly [functions: readonly string[], cost: Cost])[] = 
   [["size"], (first) => (typeof first === "string" ? Math.max(1, Math.ceil(first.length / 1_000)) : 1)],
   [["isSorted", "sum", "min", "max"], throughList],
   [["indexOf", "lastIndexOf"], (first, second) => Math.ceil(Math.max(1, listTraversal(first)) * weightOf(second))],
-  [["url", "isURL", "ip", "isIP", "cidr", "isCIDR", "bytes", "string"], throughFirst],
+  [["url", "isURL", "ip", "cidr", "bytes", "string"], throughFirst],
+  // Mostly asked of texts that are none.
+  [["isIP", "isCIDR"], (first) => COST_OF_FAULT + traversal(first)],
   [["lowerAscii", "upperAscii", "substring", "trim", "charAt", "strings.quote", "jsonpatch.escapeKey"], throughFirst],
   [["split"], (first, separator) => traversal(first, 2) + partsOf(first, separator)],
   [["ip.isCanonical"], (first) => traversal(first, 2)],
@@ -184,8 +192,7 @@ const COSTS: readonly (readonly [functions: readonly string[], cost: Cost])[] = 
   [ZONED_PARTS, (_time, zone) => (zone === undefined ? 1 : 100)],
   [["validate"], (_first, second) => search(second, "x".repeat(60))],
   [["sets.contains", "sets.intersects"], (first, second) => setCost(first, second)],
-  // Upstream has 350,000, of a budget of 10 million: an authorizer may be far away there. Here it is in memory.
-  [["check"], () => 1_000],
+  [["check"], () => COST_OF_CHECK],
   [["sets.equivalent"], (first, second) => setCost(first, second, 2)],
   [["lists.range"], (size) => newList(countOf(size))],
   [["reverse", "unwrapOpt", "optional.unwrap"], (list) => newList(sizeOf(list))],

@@ -376,6 +376,17 @@ describe("the budget", () => {
     expect(costOf("self.name.contains('e')")).toBe(3);
   });
 
+  it.each(["1 / 0 == 1 || a >= 0", "[0, 1].exists(b, 1 / b == 1)", "isIP('none') || a >= 0"])(
+    "has the errors in it of which nothing is left: %s",
+    (holds) => {
+      const source = `lists.range(100).all(a, ${holds})`;
+      const run = (limit: number) =>
+        evaluateCel(parseCel(source, CEL_NAMES), { names: {}, meter: createCelMeter(limit) });
+      expect(run(5_000)).toBe(true);
+      expect(() => run(1_000)).toThrow(CelLimitError);
+    },
+  );
+
   it("has the rules of a time zone, and each of many matches, in it", () => {
     const zone = "[1, 2, 3, 4, 5].all(a, timestamp('2020-01-01T00:00:00Z').getHours('Europe/Berlin') == 1)";
     const matches = `'${"ab".repeat(500)}'.findAll('a').size() == 500`;

@@ -1,7 +1,7 @@
 // Evaluates expressions, and counts what that costs.
 // Semantics: https://github.com/google/cel-spec/blob/master/doc/langdef.md; cost: cel-go/interpreter/runtimecost.go
 
-import { costOfCall } from "./call-cost.ts";
+import { COST_OF_FAULT, costOfCall } from "./call-cost.ts";
 import { type CelEvaluation, ENTRY_COST, ITEM_COST } from "./cel-evaluation.ts";
 import type { CelEntry, CelExpression } from "./cel-expression.ts";
 import {
@@ -160,6 +160,7 @@ function evaluateLogic({ operator, sides }: OfType<"logic">, scope: CelEvaluatio
       if (truthOf(evaluateCel(side, scope)) === decisive) return decisive;
     } catch (error) {
       if (!(error instanceof CelEvaluationError)) throw error;
+      scope.meter.spend(COST_OF_FAULT);
       fault ??= error;
     }
   }

@@ -1,7 +1,7 @@
 // Macros: `all`, `exists`, `map`, `filter` and the others over lists and maps, and those over optional values.
 // Source: github.com/google/cel-go/parser/macro.go, ext/comprehensions.go, cel/library.go (OptionalTypes)
 
-import { costOfCall } from "./call-cost.ts";
+import { COST_OF_FAULT, costOfCall } from "./call-cost.ts";
 import { type CelEvaluation, ITEM_COST } from "./cel-evaluation.ts";
 import type { CelExpression, CelMacro } from "./cel-expression.ts";
 import {
@@ -39,9 +39,9 @@ export function evaluateMacro(macro: CelMacro, scope: CelEvaluation, evaluate: E
   const step = (cost: number): void => scope.meter.spend(cost);
   switch (name) {
     case "all":
-      return decides(entries, holds, false, () => step(STEP_COST.all));
+      return decides(entries, holds, false, STEP_COST.all, step);
     case "exists":
-      return decides(entries, holds, true, () => step(STEP_COST.exists));
+      return decides(entries, holds, true, STEP_COST.exists, step);
     case "exists_one":
     case "existsOne":
       step(STEP_COST.filter * entries.length);
@@ -91,15 +91,17 @@ function decides(
   entries: readonly Entry[],
   holds: (entry: Entry) => boolean,
   decisive: boolean,
-  step: () => void,
+  cost: number,
+  spend: (cost: number) => void,
 ): boolean {
   let fault: unknown;
   for (const entry of entries) {
-    step();
+    spend(cost);
     try {
       if (holds(entry) === decisive) return decisive;
     } catch (error) {
       if (!(error instanceof CelEvaluationError)) throw error;
+      spend(COST_OF_FAULT);
       fault ??= error;
     }
   }

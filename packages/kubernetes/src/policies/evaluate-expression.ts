@@ -4,6 +4,7 @@ import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { LONG_WORK_BYTES } from "@postern/apiserver/limits/long-work";
 import type { AdmissionAttributes } from "@postern/apiserver/registry/admission-plugin";
 import type { ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
+import { COST_OF_CHECK } from "@postern/cel/call-cost";
 import { CelLimitError, type CelMeter, createCelMeter } from "@postern/cel/cel-budget";
 import type { CelScope } from "@postern/cel/cel-evaluation";
 import { type CelExpression, depthOf } from "@postern/cel/cel-expression";
@@ -40,7 +41,7 @@ export type Evaluate = (compiled: CompiledExpression) => Promise<CelValue>;
 export const COST_PER_REQUEST = 100_000;
 /** Some milliseconds: after it, other requests get a turn before the next expression. */
 const COST_AT_ONCE = 5_000;
-/** An expression starts again after each answer of an authorizer that it has to wait for. */
+/** An expression starts again after each answer of an authorizer that it has to wait for. It pays for each start, and for each question once. */
 const MAX_STARTS = 21;
 
 export function createEvaluate(names: ExpressionNames, { answers, left }: RequestEvaluation): Evaluate {
@@ -49,19 +50,25 @@ export function createEvaluate(names: ExpressionNames, { answers, left }: Reques
   const scope = scopeOf(names, answers, { spend: (cost) => meter.spend(cost) });
   let spent = 0;
 
+  function pay(paidLater: number): void {
+    const cost = Math.max(0, meter.spent - paidLater);
+    left.cost -= cost;
+    spent += cost;
+    meter = createCelMeter(left.cost);
+  }
+
   return async ({ expression }) => {
     if (spent > COST_AT_ONCE) context.weigh(LONG_WORK_BYTES);
     await context.pause();
     let starts = 0;
     try {
       return await answers.evaluate(() => {
+        pay(starts * COST_OF_CHECK);
         if (++starts > MAX_STARTS) throw new CelLimitError("operation cancelled: actual cost limit exceeded");
-        meter = createCelMeter(left.cost);
         return evaluateCel(expression, { names: scope, meter });
       });
     } finally {
-      left.cost -= meter.spent;
-      spent += meter.spent;
+      pay(0);
     }
   };
 }
