@@ -225,8 +225,8 @@ describe("tokens of ServiceAccounts", () => {
     // The end of the Node does not end it.
     await host.request("one", { method: "DELETE", url: `${NODES}/worker` });
     await host.request("one", { method: "DELETE", url: `${PODS}/p` });
-    // Of the minute after its grace period, which is 0, four seconds are left.
-    host.moveTime(56_000);
+    // Of its grace period of 30 seconds and the minute after it, four seconds are left.
+    host.moveTime(86_000);
     let cuts = 0;
     const authentication = await authenticate(host, token);
     using _ = authentication?.credential?.onRevoked?.(() => cuts++);
