@@ -316,3 +316,68 @@ test("the first pods of very many are those that a sort puts first", async () =>
     expect(await firstOf(pods, byDeletion, count, pause)).toEqual(pods.toSorted(byDeletion).slice(0, count));
   expect(clock.elapsed()).toBe(5 * pods.length);
 });
+
+describe("DaemonSets and Nodes, of which there may be very many", () => {
+  const SETS = 5;
+  const NODES = 6;
+  const addNode = (cluster: Awaited<ReturnType<typeof openCluster>>, name: string) =>
+    cluster.send("POST", "/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name } });
+  const daemonSet = (name: string, spec: object) => ({
+    ...{ apiVersion: "apps/v1", kind: "DaemonSet", metadata: { name } },
+    spec: { selector: { matchLabels: { app: name } }, template: { ...template(name), spec } },
+  });
+
+  test("a change of a Node runs the DaemonSets that it makes a difference for", async () => {
+    await using cluster = await openCluster();
+    for (let at = 0; at < NODES; at++) await addNode(cluster, `n${at}`);
+    for (let at = 0; at < SETS; at++)
+      await cluster.send(
+        "POST",
+        `${APPS}/daemonsets`,
+        daemonSet(`d${at}`, { ...template("a").spec, nodeSelector: { [`l${at}`]: "yes" } }),
+      );
+    const decode = vi.spyOn(CachedObject.prototype, "decode");
+    const run = async (path: string, change: object): Promise<readonly string[]> => {
+      decode.mockClear();
+      await cluster.send("PATCH", path, change);
+      const keys = decode.mock.contexts.map((object) => (object as CachedObject).key);
+      return [...new Set(keys.filter((key) => key.includes("/daemonsets/")))].map((key) => key.slice(-2)).toSorted();
+    };
+    try {
+      const node = "/api/v1/nodes/n0";
+      const heartbeat = { type: "Ready", status: "True", lastHeartbeatTime: "2026-11-30T00:00:00Z" };
+      expect(await run(`${node}/status`, { status: { conditions: [heartbeat] } })).toEqual([]);
+      expect(await run(node, { metadata: { labels: { other: "yes" } } })).toEqual([]);
+      expect(await run(node, { metadata: { labels: { l1: "yes", l3: "yes" } } })).toEqual(["d1", "d3"]);
+      expect(await run(node, { metadata: { labels: { l1: null } } })).toEqual(["d1"]);
+    } finally {
+      decode.mockRestore();
+    }
+  });
+
+  test("large pods on many Nodes count as several", async () => {
+    await using cluster = await openCluster();
+    for (let at = 0; at < 40; at++) await addNode(cluster, `n${at}`);
+    const value = "v".repeat(1_000_000);
+    const containers = [{ name: "a", image: "i", env: [{ name: "A", value }] }];
+    await cluster.send("POST", `${APPS}/daemonsets`, daemonSet("large", { containers }));
+    const { status } = await cluster.send("GET", `${APPS}/daemonsets/large`);
+    expect(status.desiredNumberScheduled).toBe(40);
+    expect([status.currentNumberScheduled > 0, status.currentNumberScheduled < 40]).toEqual([true, true]);
+  });
+
+  test("a DaemonSet whose pods are refused waits, and its status is written meanwhile", async () => {
+    await using cluster = await openCluster();
+    await cluster.send("POST", `${CORE}/resourcequotas`, {
+      ...{ apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "none" } },
+      spec: { hard: { pods: "0" } },
+    });
+    await addNode(cluster, "n0");
+    await cluster.send("POST", `${APPS}/daemonsets`, daemonSet("refused", template("a").spec));
+    await addNode(cluster, "n1");
+    for (let round = 0; round < 20; round++) await cluster.send("GET", `${CORE}/pods`);
+    const { status } = await cluster.send("GET", `${APPS}/daemonsets/refused`);
+    expect(status).toMatchObject({ desiredNumberScheduled: 2, currentNumberScheduled: 0, numberUnavailable: 2 });
+    expect(((await cluster.send("GET", `${CORE}/events`)).items as any[]).length).toBeLessThan(10);
+  });
+});

@@ -1,4 +1,4 @@
-// Digests of JSON values: equal values have the same one, whatever the order of their members.
+// Digests of JSON values: equal values have the same one, whatever the order of their members. And one order for all.
 
 import { createHash } from "node:crypto";
 import type { JsonObject, JsonValue } from "@postern/apimachinery/json/json-value";
@@ -12,6 +12,16 @@ export function inOrder(value: JsonValue | undefined): unknown {
     .filter(([, member]) => member !== undefined)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, member]) => [name, inOrder(member)]);
+}
+
+/** The same value, with the members of each object in the order of their names. */
+export function inOrderOfNames(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map((item: JsonValue) => inOrderOfNames(item));
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value as JsonObject).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(
+    members.flatMap(([name, member]) => (member === undefined ? [] : [[name, inOrderOfNames(member)]])),
+  );
 }
 
 export const digestOf = (value: JsonValue | undefined): string =>

@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { type ApiError, isApiError } from "@postern/apimachinery/meta/api-error";
-import type { KubeObject, ObjectMeta } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject, type ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { NAME_ALPHABET } from "@postern/apimachinery/names/generate-name";
 import { createControlled, deleteControlled, readControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource } from "@postern/apiserver/controllers/controller-port";
@@ -59,8 +59,8 @@ export function podFromTemplate(owner: KubeObject, template: PodTemplate): KubeO
   return { apiVersion: "v1", kind: "Pod", metadata, spec: template.spec ?? {} };
 }
 
-/** The pod under the name that this owner gives to its pod number `at`, as of the present version of the owner; another one with each attempt. */
-export function withDerivedName(owner: KubeObject, pod: KubeObject, at: number, attempt = 0): KubeObject {
+/** The pod under the name that this owner gives to its pod `at`, such as its number, as of the present version of the owner; another one with each attempt. */
+export function withDerivedName(owner: KubeObject, pod: KubeObject, at: number | string, attempt = 0): KubeObject {
   const { uid = "", resourceVersion = "" } = owner.metadata;
   const prefix = (pod.metadata.generateName ?? "").slice(0, MAX_BASE_LENGTH);
   const name = prefix + derivedSuffix(`${uid} ${resourceVersion} ${at} ${attempt}`, 5);
@@ -107,7 +107,8 @@ export async function createPods(
       if (isApiError(caught, "AlreadyExists")) {
         // Another server may have created it, which memory need not know yet.
         const existing = await readControlled(port, port.pods.resource, pod, signal);
-        if (existing?.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true) return;
+        const isOwn = existing?.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true;
+        if (isOwn && !isBeingDeleted(existing)) return;
         if (attempt < MOST_ATTEMPTS) return await create(at, attempt + 1);
       }
       error ??= refusal(caught);

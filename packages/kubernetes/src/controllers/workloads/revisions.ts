@@ -2,15 +2,17 @@
 // Source: k8s.io/kubernetes/pkg/controller/history/controller_history.go
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { isApiError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
   deleteControlled,
   ignoringConflicts,
+  readControlled,
   updateControlled,
 } from "@postern/apiserver/controllers/controlled-objects";
 import type { PodTemplate } from "../../builtin/workloads/pods/pod-fields.ts";
 import { templateHash } from "./deployments/deployment.ts";
-import { digestOf } from "./digest.ts";
+import { digestOf, inOrderOfNames } from "./digest.ts";
 import type { OwnedObjects } from "./owned-objects.ts";
 import { createOwned } from "./pod-control.ts";
 import { createSummaries, readStored } from "./read-stored.ts";
@@ -62,7 +64,8 @@ export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLab
     signal: AbortSignal,
   ): Promise<Revision> {
     const { name = "", namespace = "", annotations } = owner.metadata;
-    const hash = templateHash(template);
+    const { collisionCount } = (owner["status"] ?? {}) as { readonly collisionCount?: number };
+    const hash = templateHash(template, collisionCount);
     const object: StoredRevision = {
       apiVersion: "apps/v1",
       kind: "ControllerRevision",
@@ -73,11 +76,22 @@ export function createRevisions(port: WorkloadPort, owned: OwnedObjects, hashLab
         ...(annotations === undefined ? {} : { annotations }),
         ownerReferences: [controllerReference(owner)],
       },
-      data: dataOf(template),
+      // kubectl compares it byte by byte with what Go writes of a map.
+      data: inOrderOfNames(dataOf(template)) as JsonObject,
       revision: revisionAsJson(revision),
     };
-    await createOwned(port, resource, object, signal);
-    return summaryOf(object);
+    try {
+      await createOwned(port, resource, object, signal);
+      return summaryOf(object);
+    } catch (error) {
+      // Another server has created it, or a policy has changed it: by its name it is the one.
+      const existing = isApiError(error, "AlreadyExists")
+        ? await readControlled(port, resource, object, signal)
+        : undefined;
+      const isOwn = existing?.metadata.ownerReferences?.some(({ uid }) => uid === owner.metadata.uid) === true;
+      if (isOwn) return summaryOf(existing as StoredRevision);
+      throw error;
+    }
   }
 
   return {

@@ -132,3 +132,31 @@ test("both together make one claim for each that a pod asks for by template", as
   const nameOf = ({ resourceClaimName }: any) => resourceClaimName;
   expect(claims.map(({ metadata }) => metadata.name).toSorted()).toEqual((await recorded()).map(nameOf).toSorted());
 });
+
+test("both together make one pod of a DaemonSet on each Node, and replace as many at a time as may be unavailable", async () => {
+  const path = "/apis/apps/v1/namespaces/default/daemonsets";
+  const nodes = Array.from({ length: 8 }, (_, at) => `n${at}`);
+  for (const name of nodes) await send("POST", "/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name } });
+  const labels = { app: "d" };
+  const spec = { selector: { matchLabels: labels }, template: { ...template, metadata: { labels } } };
+  await send("POST", path, { apiVersion: "apps/v1", kind: "DaemonSet", metadata: { name: "d" }, spec });
+  const pods = () => podsOf("app%3Dd");
+  await expect.poll(async () => (await pods()).length).toBe(8);
+  const target = ({ spec }: any) =>
+    spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0]
+      .values[0];
+  expect((await pods()).map(target).toSorted()).toEqual(nodes);
+  const conditions = [{ type: "Ready", status: "True", lastTransitionTime: new Date().toISOString() }];
+  for (const { metadata, spec } of await pods()) {
+    await send("PATCH", `${CORE}/pods/${metadata.name}/status`, { status: { phase: "Running", conditions } });
+    expect(spec.nodeName).toBeUndefined();
+  }
+  await expect.poll(async () => (await send("GET", `${path}/d`)).status).toMatchObject({ numberAvailable: 8 });
+  const before = (await deletions()).length;
+  await send("PATCH", `${path}/d`, { spec: { template: { metadata: { annotations: { changed: "yes" } } } } });
+  // The new pod is not ready, so that no other is replaced.
+  await expect.poll(async () => (await send("GET", `${path}/d`)).status).toMatchObject({ updatedNumberScheduled: 1 });
+  await settled();
+  expect((await deletions()).length - before).toBe(1);
+  expect(await pods()).toHaveLength(8);
+});

@@ -1,10 +1,10 @@
-// The controllers of workloads in a cluster without nodes: they run while the cluster says so.
+// The controllers of workloads in a cluster without nodes of its own: they run while the cluster says so.
 
 import type { Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createEventRecorder } from "@postern/apiserver/controllers/event-recorder";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createAllowance, LOOKS } from "./allowance.ts";
-import { createDaemonSetController } from "./daemon-set-controller.ts";
+import { createDaemonSetController } from "./daemon-sets/daemon-set-controller.ts";
 import { createDeploymentController } from "./deployments/deployment-controller.ts";
 import { createCronJobController } from "./jobs/cron-job-controller.ts";
 import { createJobController } from "./jobs/job-controller.ts";

@@ -1,4 +1,4 @@
-// StatefulSets and DaemonSets of a cluster whose workloads are controlled, with their ControllerRevisions.
+// StatefulSets of a cluster whose workloads are controlled, with their ControllerRevisions.
 
 import { describe, expect, test } from "vitest";
 import { controlledClient } from "../../../testing/controlled-client.ts";
@@ -14,10 +14,10 @@ const template = (app: string, image = "i:1") => ({
   metadata: { labels: { app } },
   spec: { containers: [{ name: "a", image }] },
 });
-const make = (app: string, spec: object, kind = "StatefulSet") =>
-  send("POST", `${APPS}/${kind.toLowerCase()}s`, {
+const make = (app: string, spec: object) =>
+  send("POST", `${APPS}/statefulsets`, {
     apiVersion: "apps/v1",
-    kind,
+    kind: "StatefulSet",
     metadata: { name: app },
     spec: { selector: { matchLabels: { app } }, template: template(app), ...spec },
   });
@@ -187,19 +187,4 @@ describe("a StatefulSet", () => {
     await settled();
     expect((await revisionsOf("kept")).length).toBeLessThanOrEqual(3);
   });
-});
-
-test("a DaemonSet has revisions and a status, and no pods where there are no nodes", async () => {
-  await make("agent", {}, "DaemonSet");
-  await send("PATCH", `${APPS}/daemonsets/agent`, { spec: { template: template("agent", "i:2") } });
-  const set = await send("GET", `${APPS}/daemonsets/agent`);
-  expect(set.status).toEqual({
-    currentNumberScheduled: 0,
-    numberMisscheduled: 0,
-    desiredNumberScheduled: 0,
-    numberReady: 0,
-    observedGeneration: 2,
-  });
-  expect((await revisionsOf("agent")).map(({ revision }) => revision)).toEqual([1, 2]);
-  expect(await podsOf("agent")).toEqual([]);
 });
