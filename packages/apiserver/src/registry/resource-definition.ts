@@ -56,8 +56,20 @@ export type Subresource = {
   updates?(submitted: KubeObject, old: KubeObject): KubeObject;
   /** Which of them there are where there is `updates`; default: all three. */
   readonly verbs?: readonly PartVerb[];
-  /** Any method: streams, upgrades and proxies. */
+  /** Streams, upgrades and proxies. */
   connect?(context: RequestContext): Promise<ApiResponse>;
+  /** The methods that discovery and documents name for `connect`; default: all. With GET alone, it reads a text. */
+  readonly connectMethods?: readonly ConnectMethod[];
+  /** What `connect` takes from the query, for documents. */
+  readonly query?: readonly QueryParameter[];
+};
+
+export type ConnectMethod = "get" | "put" | "post" | "delete" | "patch";
+
+export type QueryParameter = {
+  readonly name: string;
+  readonly type: "string" | "boolean" | "integer";
+  readonly description: string;
 };
 
 export type ScaleSubresource = {

@@ -5,6 +5,7 @@ import type { ResourceDefinition } from "@postern/apiserver/registry/resource-de
 import { createTestContext } from "@postern/apiserver/testing/test-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import { createCompiledDefinitions } from "../custom-resources/compiled-definitions.ts";
+import { ISSUER_DISCOVERY_PATHS } from "../service-accounts/issuer-discovery.ts";
 import { onlyKey, type ServiceAccountKey } from "../service-accounts/service-account-key.ts";
 import { fail, openSuiteSurface } from "./suite-surface.ts";
 
@@ -37,7 +38,9 @@ export async function openClusterSurface(
   options: ClusterSurfaceOptions = {},
 ): Promise<ClusterSurface> {
   const cluster = await openSuiteSurface([], {
-    ...(serviceAccountKey === undefined ? {} : { serviceAccountKeys: onlyKey(serviceAccountKey) }),
+    ...(serviceAccountKey === undefined
+      ? {}
+      : { serviceAccountKeys: onlyKey(serviceAccountKey), nonResourcePaths: ISSUER_DISCOVERY_PATHS }),
     customResources: createCompiledDefinitions(),
     cluster: { keepsWorkloads: () => true, completesJobs: () => false, webhooks: { call: fail }, ...options },
   });

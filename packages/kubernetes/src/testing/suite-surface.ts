@@ -24,7 +24,7 @@ export type BareCluster = SuiteSurface & {
 /** Namespaces, RBAC and the controllers are there, as on a bare cluster. Faults of hooks and controllers fail the test run. */
 export async function openSuiteSurface(
   resources: readonly ResourceDefinition[] = [],
-  options: Pick<StandardSurfaceDeps, "customResources" | "cluster" | "serviceAccountKeys"> = {},
+  options: Pick<StandardSurfaceDeps, "customResources" | "cluster" | "serviceAccountKeys" | "nonResourcePaths"> = {},
 ): Promise<BareCluster> {
   const storage = createMemoryStorage();
   const cache = createWatchCache({ storage, prefix: "/registry/", scheduler: systemRuntime.scheduler });

@@ -52,6 +52,7 @@ export function createDiscoveryRouter(deps: {
     groups,
     revision,
     info,
+    otherPaths,
     ...(descriptions === undefined ? {} : { descriptions }),
   });
 

@@ -2,6 +2,7 @@
 
 import type { GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import {
+  type ConnectMethod,
   PART_VERBS,
   type ResourceDefinition,
   type ResourceVerb,
@@ -31,7 +32,15 @@ export type ServedSubresource = {
 /** autoscaling/v1 Scale. */
 export const SCALE_KIND: GroupVersionKind = { group: "autoscaling", version: "v1", kind: "Scale" };
 
-const CONNECT_VERBS = ["create", "delete", "get", "patch", "update"];
+const CONNECT_VERBS: { readonly [method in ConnectMethod]: string } = {
+  post: "create",
+  delete: "delete",
+  get: "get",
+  patch: "patch",
+  put: "update",
+};
+
+export const CONNECT_METHODS: readonly ConnectMethod[] = ["get", "put", "post", "delete", "patch"];
 
 export function servedVerbs({ verbs, submit, strategicMergePatch }: ResourceDefinition): readonly ResourceVerb[] {
   const all = verbs ?? (submit === undefined ? VERBS : ["create" as const]);
@@ -55,8 +64,9 @@ export function servedSubresources(resource: ResourceDefinition): readonly Serve
   return strategicMergePatch ? served.sort((a, b) => (a.name < b.name ? -1 : 1)) : served;
 }
 
-function subresourceVerbs({ get, create, connect, updates, verbs = PART_VERBS }: Subresource): readonly string[] {
-  if (connect !== undefined) return CONNECT_VERBS;
+function subresourceVerbs(subresource: Subresource): readonly string[] {
+  const { get, create, connect, connectMethods = CONNECT_METHODS, updates, verbs = PART_VERBS } = subresource;
+  if (connect !== undefined) return connectMethods.map((method) => CONNECT_VERBS[method]).sort();
   const creates = create === undefined ? [] : ["create"];
   if (updates !== undefined) return [...creates, ...verbs];
   return [...creates, ...(get === undefined ? [] : ["get"])];

@@ -10,7 +10,7 @@ import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ApiGroup, ApiVersion } from "../discovery/api-groups.ts";
 import { type PreparedBody, prepareBodyInSteps } from "../discovery/prepared-document.ts";
-import { type ApiPath, apiPaths } from "./api-paths.ts";
+import { type ApiPath, apiPaths, discoveryPath, isBuiltIn } from "./api-paths.ts";
 import {
   ALWAYS_PUBLISHED,
   type Component,
@@ -76,6 +76,7 @@ type Fixed = {
 export function createOpenApiDocuments(
   info: ApiInfo,
   descriptions: DescriptionsOf = () => undefined,
+  otherPaths: readonly string[] = [],
 ): (groups: readonly ApiGroup[]) => OpenApiDocuments {
   let fixed: Fixed | undefined;
   let parts: ReadonlyMap<string, Part> = new Map();
@@ -90,7 +91,7 @@ export function createOpenApiDocuments(
         : fixedOf(withoutDefinition, descriptions);
     const known = current === fixed ? parts : new Map<string, Part>();
     fixed = current;
-    const own = partsOf(groups, current, known);
+    const own = partsOf(nonResourcePaths(groups, otherPaths), groups, current, known);
     parts = own;
     for (const [name, { part }] of bodies) if (own.get(name) !== part) bodies.delete(name);
     return documentsOf(own, current, bodies, info);
@@ -130,12 +131,13 @@ function addMissing(components: Map<string, Component>, more: readonly Component
 }
 
 function partsOf(
+  nonResource: ReadonlyMap<string, ApiPath>,
   groups: readonly ApiGroup[],
   { components }: Fixed,
   known: ReadonlyMap<string, Part>,
 ): ReadonlyMap<string, Part> {
   const parts = new Map<string, Part>();
-  for (const [name, path] of nonResourcePaths(groups)) {
+  for (const [name, path] of nonResource) {
     parts.set(name, known.get(name) ?? { paths: [path], resources: [], own: [] });
   }
   for (const version of groups.flatMap(({ versions }) => versions)) {
@@ -145,12 +147,13 @@ function partsOf(
   }
   return new Map([...parts].sort(([a], [b]) => (a < b ? -1 : 1)));
 
-  function partOf({ resources }: ApiVersion): Part {
+  function partOf({ group, version, resources }: ApiVersion): Part {
+    const discovery = resources.some(isBuiltIn) ? [discoveryPath({ group, version })] : [];
     const own = new Map<string, Component>();
     for (const resource of resources.filter(isDefined)) addMissing(own, ownComponents(resource));
     return {
       get paths() {
-        return resources.flatMap(apiPaths).sort(byPath);
+        return [...discovery, ...resources.flatMap(apiPaths)].sort(byPath);
       },
       resources,
       // No other code gives a component of the server another meaning.

@@ -37,7 +37,8 @@ export function operationTag({ group, version }: GroupVersion): string {
   return `${first}${rest.map(capitalize).join("")}_${version}`;
 }
 
-const groupWords = (group: string): readonly string[] =>
+/** `rbac`, `authorization`: the words of a group in operation ids. */
+export const groupWords = (group: string): readonly string[] =>
   group === "" ? ["core"] : group.replace(/\.k8s\.io$/, "").split(/[.-]/);
 
 export const capitalize = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);

@@ -20,6 +20,8 @@ export type OpenApiRouterDeps = {
   readonly groups: () => readonly ApiGroup[];
   readonly revision: () => number;
   readonly info: ApiInfo;
+  /** The paths that the server answers outside the API. */
+  readonly otherPaths?: readonly string[];
   /** Default: descriptions are those of the schemas. */
   readonly descriptions?: DescriptionsOf;
 };
@@ -45,8 +47,9 @@ export function createOpenApiRouter({
   revision,
   info,
   descriptions,
+  otherPaths,
 }: OpenApiRouterDeps): (context: RequestContext) => Promise<ApiResponse> | undefined {
-  const documentsOf = createOpenApiDocuments(info, descriptions);
+  const documentsOf = createOpenApiDocuments(info, descriptions, otherPaths);
   const documents = perRevision(revision, () => createBuilds(documentsOf(groups())));
 
   return (context) => {

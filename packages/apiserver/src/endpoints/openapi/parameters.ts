@@ -1,11 +1,13 @@
 // The parameters of operations, each described once.
 
+import type { QueryParameter } from "../../registry/resource-definition.ts";
+
 export type ParameterName = keyof typeof QUERY_PARAMETERS;
 
-export type Parameter = {
-  readonly type: "string" | "boolean" | "integer";
-  readonly description: string;
-};
+export type Parameter = Omit<QueryParameter, "name">;
+
+/** A parameter that many operations have, or one of a subresource. */
+export type ParameterReference = ParameterName | QueryParameter;
 
 const QUERY_PARAMETERS = {
   allowWatchBookmarks: {
@@ -84,6 +86,10 @@ const QUERY_PARAMETERS = {
     description:
       "Lets a watch begin with an ADDED event for every object there is, ended by a bookmark with the annotation `k8s.io/initial-events-end`. Needs `resourceVersionMatch=NotOlderThan`.",
   },
+  shardSelector: {
+    type: "string",
+    description: "Selects a part of the objects by a hash of their identity. Not supported here.",
+  },
   timeoutSeconds: {
     type: "integer",
     description: "Ends the list or watch after this many seconds.",
@@ -94,7 +100,8 @@ const QUERY_PARAMETERS = {
   },
 } as const satisfies { readonly [name: string]: Parameter };
 
-export const queryParameter = (name: ParameterName): Parameter => QUERY_PARAMETERS[name];
+export const queryParameter = (parameter: ParameterReference): QueryParameter =>
+  typeof parameter === "string" ? { name: parameter, ...QUERY_PARAMETERS[parameter] } : parameter;
 
 export const LIST_PARAMETERS: readonly ParameterName[] = [
   "allowWatchBookmarks",
@@ -120,5 +127,14 @@ export const DELETE_PARAMETERS: readonly ParameterName[] = [
   "orphanDependents",
   "propagationPolicy",
 ];
+
+/** Lists and watches of built-in kinds. */
+export const BUILTIN_LIST_PARAMETERS: readonly ParameterName[] = [...LIST_PARAMETERS, "shardSelector" as const].sort();
+
+/** Deletions of collections of built-in kinds take the options of both. */
+export const DELETE_COLLECTION_PARAMETERS: readonly ParameterName[] = [
+  ...BUILTIN_LIST_PARAMETERS.filter((name) => name !== "allowWatchBookmarks" && name !== "watch"),
+  ...DELETE_PARAMETERS,
+].sort();
 
 export const NAMESPACE_DESCRIPTION = "The namespace of the objects.";

@@ -145,6 +145,32 @@ const scaleSchema = kindSchema(
     .describe("Scale represents a scaling request for a resource.").schema,
 );
 
+const apiResourceSchema = s
+  .object({
+    categories: s.list(s.string()).describe("categories is a list of the grouped resources this resource belongs to."),
+    group: s.string().describe("group is the preferred group of the resource. Empty: that of the resource list."),
+    kind: s.string().required().describe("kind is the kind for the resource."),
+    name: s.string().required().describe("name is the plural name of the resource."),
+    namespaced: s.boolean().required().describe("namespaced indicates if a resource is namespaced or not."),
+    shortNames: s.list(s.string()).describe("shortNames is a list of suggested short names of the resource."),
+    singularName: s.string().required().describe("singularName is the singular name of the resource."),
+    storageVersionHash: s.string().describe("The hash value of the storage version."),
+    verbs: s.list(s.string()).required().describe("verbs is a list of supported kube verbs."),
+    version: s.string().describe("version is the preferred version of the resource. Empty: that of the resource list."),
+  })
+  .describe("APIResource specifies the name of a resource and whether it is namespaced.").schema;
+
+const apiResourceListSchema = s
+  .object({
+    ...typeMeta,
+    groupVersion: s.string().required().describe("groupVersion is the group and version this APIResourceList is for."),
+    resources: s
+      .list(s.field(apiResourceSchema))
+      .required()
+      .describe("resources contains the name of the resources and if they are namespaced."),
+  })
+  .describe("APIResourceList names the resources of a version.").schema;
+
 /** Named as kubectl and other clients know them. */
 export const SHARED_COMPONENTS: ReadonlyMap<StructuralSchema, string> = new Map([
   ...META_COMPONENTS,
@@ -155,6 +181,8 @@ export const SHARED_COMPONENTS: ReadonlyMap<StructuralSchema, string> = new Map(
   [preconditionsSchema, `${META_PREFIX}Preconditions`],
   [patchSchema, `${META_PREFIX}Patch`],
   [watchEventSchema, `${META_PREFIX}WatchEvent`],
+  [apiResourceListSchema, `${META_PREFIX}APIResourceList`],
+  [apiResourceSchema, `${META_PREFIX}APIResource`],
   [scaleSchema, definitionName(SCALE_KIND)],
   [scaleSpecSchema, definitionName({ ...SCALE_KIND, kind: "ScaleSpec" })],
   [scaleStatusSchema, definitionName({ ...SCALE_KIND, kind: "ScaleStatus" })],
@@ -177,6 +205,7 @@ export function sharedKinds(
     [statusSchema, [{ ...core, kind: "Status" }]],
     [deleteOptionsSchema, inEveryVersion("DeleteOptions")],
     [watchEventSchema, inEveryVersion("WatchEvent")],
+    [apiResourceListSchema, [{ ...core, kind: "APIResourceList" }]],
     [scaleSchema, [SCALE_KIND]],
   ]);
 }

@@ -7,7 +7,7 @@ import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import type { ApiOperation, ApiPath, OperationBody } from "./api-paths.ts";
 import { OBJECT_MEDIA_TYPES, patchMediaTypes, responseText } from "./media-types.ts";
 import { META_PREFIX } from "./openapi-names.ts";
-import { NAMESPACE_DESCRIPTION, type ParameterName, queryParameter } from "./parameters.ts";
+import { NAMESPACE_DESCRIPTION, type ParameterReference, queryParameter } from "./parameters.ts";
 
 export type V2Paths = { readonly paths: JsonObject; readonly parameters: JsonObject };
 
@@ -20,6 +20,15 @@ export function writeV2Paths(paths: readonly ApiPath[]): V2Paths {
 /** Collects parameters under names that a digest of their content makes unique. */
 class SharedParameters {
   readonly #definitions = new Map<string, JsonObject>();
+  readonly #queries = new Map<ParameterReference, JsonObject>();
+
+  /** Most paths have the same ones: each is digested once. */
+  query(parameter: ParameterReference): JsonObject {
+    const known =
+      this.#queries.get(parameter) ?? this.refer(queryParameter(parameter).name, queryParameterV2(parameter));
+    this.#queries.set(parameter, known);
+    return known;
+  }
 
   refer(name: string, parameter: JsonObject): JsonObject {
     const digest = createHash("sha256").update(stringifyJson(parameter)).digest("base64url").slice(0, 8);
@@ -37,7 +46,7 @@ function writePath({ named, namespaced, parameters, operations }: ApiPath, share
   const all = [
     ...(named === undefined ? [] : [pathParameter("name", `name of the ${named}`)]),
     ...(namespaced ? [shared.refer("namespace", pathParameter("namespace", NAMESPACE_DESCRIPTION))] : []),
-    ...parameters.map((name) => sharedQueryParameter(name, shared)),
+    ...parameters.map((parameter) => shared.query(parameter)),
   ];
   return {
     ...Object.fromEntries(operations.map((operation) => [operation.method, writeOperation(operation, shared)])),
@@ -46,18 +55,18 @@ function writePath({ named, namespaced, parameters, operations }: ApiPath, share
 }
 
 function writeOperation(operation: ApiOperation, shared: SharedParameters): JsonObject {
-  const { tag, description, id, body, responses, action, kind } = operation;
+  const { tag, description, id, body, responses, action, kind, text } = operation;
   const parameters = [
     ...(body === undefined ? [] : [bodyParameter(body, shared)]),
     ...operation.parameters.map((name) =>
       // kubectl before 1.27 looks for this one in the operation itself, and refuses dry runs and diffs where it is only referred to.
-      action === "patch" && name === "dryRun" ? queryParameterV2(name) : sharedQueryParameter(name, shared),
+      action === "patch" && name === "dryRun" ? queryParameterV2(name) : shared.query(name),
     ),
   ];
   return {
     description,
     consumes: body?.type === "patch" ? patchMediaTypes(body.strategic) : OBJECT_MEDIA_TYPES,
-    produces: OBJECT_MEDIA_TYPES,
+    produces: text ?? OBJECT_MEDIA_TYPES,
     schemes: ["https"],
     tags: [tag],
     operationId: id,
@@ -65,7 +74,7 @@ function writeOperation(operation: ApiOperation, shared: SharedParameters): Json
     responses: Object.fromEntries(
       [...responses].map(([code, name]) => [
         code,
-        { description: responseText(code), ...(name === undefined ? {} : { schema: reference(name) }) },
+        { description: responseText(code), ...writeResponse(code, name, text) },
       ]),
     ),
     ...(action === undefined ? {} : { "x-kubernetes-action": action }),
@@ -73,13 +82,15 @@ function writeOperation(operation: ApiOperation, shared: SharedParameters): Json
   };
 }
 
+function writeResponse(code: number, name: string | undefined, text: ApiOperation["text"]): JsonObject {
+  if (name !== undefined) return { schema: reference(name) };
+  return code === 200 && text !== undefined ? { schema: { type: "string" } } : {};
+}
+
 const reference = (name: string): JsonObject => ({ $ref: `#/definitions/${name}` });
 
-const sharedQueryParameter = (name: ParameterName, shared: SharedParameters): JsonObject =>
-  shared.refer(name, queryParameterV2(name));
-
-const queryParameterV2 = (name: ParameterName): JsonObject => {
-  const { type, description } = queryParameter(name);
+const queryParameterV2 = (parameter: ParameterReference): JsonObject => {
+  const { name, type, description } = queryParameter(parameter);
   return { uniqueItems: true, type, description, name, in: "query" };
 };
 

@@ -5,7 +5,7 @@ import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { ApiOperation, ApiPath, OperationBody } from "./api-paths.ts";
 import { OBJECT_MEDIA_TYPES, patchMediaTypes, responseText } from "./media-types.ts";
 import { META_PREFIX } from "./openapi-names.ts";
-import { NAMESPACE_DESCRIPTION, type Parameter, type ParameterName, queryParameter } from "./parameters.ts";
+import { NAMESPACE_DESCRIPTION, type Parameter, type ParameterReference, queryParameter } from "./parameters.ts";
 
 export const writeV3Paths = (paths: readonly ApiPath[]): JsonObject =>
   Object.fromEntries(paths.map((path) => [path.path, writePath(path)]));
@@ -22,18 +22,21 @@ function writePath({ named, namespaced, parameters, operations }: ApiPath): Json
   };
 }
 
-const writeOperation = ({ tag, description, id, parameters, body, responses, action, kind }: ApiOperation) => ({
+const writeOperation = ({ tag, description, id, parameters, body, responses, action, kind, text }: ApiOperation) => ({
   tags: [tag],
   description,
   operationId: id,
   ...(parameters.length === 0 ? {} : { parameters: parameters.map(writeQueryParameter) }),
   ...(body === undefined ? {} : { requestBody: writeBody(body) }),
-  responses: Object.fromEntries([...responses].map(([code, name]) => [code, writeResponse(code, name)])),
+  responses: Object.fromEntries([...responses].map(([code, name]) => [code, writeResponse(code, name, text)])),
   ...(action === undefined ? {} : { "x-kubernetes-action": action }),
   ...(kind === undefined ? {} : { "x-kubernetes-group-version-kind": kind }),
 });
 
-const writeQueryParameter = (name: ParameterName): JsonObject => writeParameter(name, "query", queryParameter(name));
+function writeQueryParameter(parameter: ParameterReference): JsonObject {
+  const { name, ...rest } = queryParameter(parameter);
+  return writeParameter(name, "query", rest);
+}
 
 const pathParameter = (name: string, description: string): JsonObject => ({
   ...writeParameter(name, "path", { type: "string", description }),
@@ -60,7 +63,10 @@ function writeBody(body: OperationBody): JsonObject {
   return body.required ? { content, required: true } : { content };
 }
 
-const writeResponse = (code: number, name: string | undefined): JsonObject => ({
-  description: responseText(code),
-  ...(name === undefined ? {} : { content: contentOf(OBJECT_MEDIA_TYPES, name) }),
-});
+function writeResponse(code: number, name: string | undefined, text: ApiOperation["text"]): JsonObject {
+  const description = responseText(code);
+  if (name !== undefined) return { description, content: contentOf(OBJECT_MEDIA_TYPES, name) };
+  if (code !== 200 || text === undefined) return { description };
+  const schema = { type: "string" };
+  return { description, content: Object.fromEntries(text.map((mediaType) => [mediaType, { schema }])) };
+}

@@ -10,7 +10,13 @@ import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schem
 import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { type FieldError, forbiddenError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { PrinterColumn, ResourceDefinition, Subresource } from "@postern/apiserver/registry/resource-definition";
+import type {
+  ConnectMethod,
+  PrinterColumn,
+  QueryParameter,
+  ResourceDefinition,
+  Subresource,
+} from "@postern/apiserver/registry/resource-definition";
 import { defineBuiltin } from "../../builtin-resource.ts";
 import { listAt, objectAt, optionalObjectAt } from "../json-members.ts";
 import { labelSelectorText } from "../selector-text.ts";
@@ -19,6 +25,7 @@ import { EPHEMERAL_SUBRESOURCE, validateEphemeralChange, validateEphemeralContai
 import { podTableColumns } from "./pod-columns.ts";
 import { withPodDefaults, withPodValues, withTemplateDefaults } from "./pod-defaults.ts";
 import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
+import { COMMAND, LOG_QUERY, PORTS, STREAMS } from "./pod-queries.ts";
 import { qosClassOf } from "./pod-resources.ts";
 import { podStatusWarnings, validatePodStatus, withKeptStatus } from "./pod-status.ts";
 import { newPodWarnings, podWarnings } from "./pod-warnings.ts";
@@ -201,8 +208,15 @@ function validateResize({ spec }: Pod, old: Pod): readonly FieldError[] {
 }
 
 /** Subresource that a kubelet would answer. */
-const onNode = (name: string, what: string): Subresource => ({
+const onNode = (
+  name: string,
+  what: string,
+  query: readonly QueryParameter[],
+  connectMethods: readonly ConnectMethod[] = ["get", "post"],
+): Subresource => ({
   name,
+  query,
+  connectMethods,
   kind: { group: "", version: "v1", kind: name === "log" ? "Pod" : `Pod${what}Options` },
   description: "Refused: the pod runs nowhere.",
   connect({ info }) {
@@ -227,10 +241,10 @@ export const pods: ResourceDefinition = defineBuiltin({
   tracksGeneration: true,
   schema: kindSchema(podFields.schema),
   subresources: [
-    onNode("log", ""),
-    onNode("exec", "Exec"),
-    onNode("attach", "Attach"),
-    onNode("portforward", "PortForward"),
+    onNode("log", "", LOG_QUERY, ["get"]),
+    onNode("exec", "Exec", [COMMAND, ...STREAMS]),
+    onNode("attach", "Attach", STREAMS),
+    onNode("portforward", "PortForward", PORTS),
     {
       name: EPHEMERAL_SUBRESOURCE,
       kind: { group: "", version: "v1", kind: "Pod" },
