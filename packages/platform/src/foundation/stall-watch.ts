@@ -24,7 +24,7 @@ export const START_MS = 180_000;
 /** In shared memory, so that they are readable while the thread stands still. */
 export type ThreadBeats = {
   readonly beats: number;
-  /** What `ownThreadId` gave the thread. */
+  /** As `ownThreadId` gives it. */
   readonly threadId: number;
 };
 
