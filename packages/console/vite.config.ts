@@ -89,6 +89,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 800,
     rolldownOptions: {
+      // They depend on how busy the machine is, and are the first lines of a first start.
+      checks: { bundlerTimings: false },
       output: {
         codeSplitting: {
           // A group takes what its modules import as well: the steps first.
