@@ -11,7 +11,7 @@ export const createNoNodesAdmission = (keepsWorkloads: () => boolean): Admission
     if (operation !== "create" || subresource !== "" || !isWorkload(resource) || keepsWorkloads()) return object;
     throw forbiddenByAdmission(
       attributes,
-      "this virtual cluster has no nodes, so that no pods run in it; with spec.template.workloads: stored it keeps them as objects",
+      "this virtual cluster has no nodes, so that no pods run in it; it keeps them as objects where spec.template.workloads of its VirtualClusterInstance is stored or controlled",
     );
   },
 });
