@@ -60,7 +60,7 @@ export type Subresource = {
   connect?(context: RequestContext): Promise<ApiResponse>;
   /** The methods that discovery and documents name for `connect`; default: all. With GET alone, it reads a text. */
   readonly connectMethods?: readonly ConnectMethod[];
-  /** What `connect` takes from the query, for documents. */
+  /** The query parameters of `connect`, for documents. */
   readonly query?: readonly QueryParameter[];
 };
 

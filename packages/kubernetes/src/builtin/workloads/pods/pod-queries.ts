@@ -1,4 +1,4 @@
-// What logs, commands and forwarded ports of pods take from the query, for OpenAPI documents.
+// The query parameters of logs, commands and forwarded ports of pods, for OpenAPI documents.
 // Source: k8s.io/api/core/v1/types.go (PodLogOptions, PodExecOptions, PodAttachOptions, PodPortForwardOptions)
 
 import type { QueryParameter } from "@postern/apiserver/registry/resource-definition";
