@@ -77,14 +77,17 @@ export function checkDestination(
   /** PEM: the CA by which the platform itself was verified. */
   ownAuthority: string | undefined,
 ): void {
-  const server = textIn(asked, "server");
   const expected = textIn(issued, "server");
   const refuse = (why: string): never => {
     throw new UsageError(`refused a credential for ${expected}: ${why}`);
   };
-  if (addressOf(server) === undefined || addressOf(server) !== addressOf(expected))
+  for (const member of TEXTS)
+    if (asked[member] !== undefined && typeof asked[member] !== "string") refuse(`${member} is no text`);
+  const server = textIn(asked, "server");
+  // As texts: programs read other forms of an address each in their own way.
+  if (server === "" || withoutSlash(server) !== withoutSlash(expected))
     refuse(`the cluster in ${EXEC_INFO} has another server, ${server === "" ? "none" : server}`);
-  if (asked["insecure-skip-tls-verify"] === true && issued["insecure-skip-tls-verify"] !== true)
+  if ((asked["insecure-skip-tls-verify"] ?? false) !== false && issued["insecure-skip-tls-verify"] !== true)
     refuse("insecure-skip-tls-verify is set, so that any server could take it");
   const name = textIn(asked, "tls-server-name");
   if (name !== "" && name !== new URL(expected).hostname && name !== textIn(issued, "tls-server-name"))
@@ -99,20 +102,14 @@ export function checkDestination(
     refuse("certificate-authority-data is not plain PEM, and programs read other forms differently");
 }
 
+const TEXTS = ["server", "tls-server-name", "proxy-url", "certificate-authority-data"];
+
 const textIn = (object: JsonObject, member: string): string => {
   const value = object[member];
   return typeof value === "string" ? value : "";
 };
 
-/** Without user, query and escapes, and no segment begins with a dot: programs read other forms differently. */
-const ADDRESS = /^https?:\/\/[\w.:[\]-]+(\/[\w~-][\w.~-]*)*\/?$/i;
-
-/** One form of equal addresses. Undefined where it is none. */
-function addressOf(server: string): string | undefined {
-  if (!ADDRESS.test(server) || !URL.canParse(server)) return undefined;
-  const { protocol, host, pathname } = new URL(server);
-  return `${protocol}//${host}${pathname.replace(/\/$/, "")}`;
-}
+const withoutSlash = (server: string): string => server.replace(/\/$/, "");
 
 const pemIn = (cluster: JsonObject): string | undefined => {
   const data = textIn(cluster, "certificate-authority-data");
