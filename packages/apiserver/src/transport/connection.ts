@@ -31,9 +31,18 @@ export function describeConnection(
     remoteAddress: address,
     peerCertificate: peerCertificateOf(socket),
     trustedProxies:
-      trustedProxies !== undefined && isTrustedProxy(trustedProxies, address) ? trustedProxies : undefined,
+      trustedProxies !== undefined && writesHeader(trustedProxies, address, socket.remoteAddress ?? "")
+        ? trustedProxies
+        : undefined,
     know,
     reader,
     backlog,
   };
 }
+
+/**
+ * A load balancer that speaks the PROXY protocol passes on what its clients send. Where it names no client, as of a Unix socket, a header is not its word
+ * either.
+ */
+const writesHeader = (proxies: TrustedProxies, address: string, peer: string): boolean =>
+  isTrustedProxy(proxies, address) && !(proxies.sendProxyProtocol && address === withoutMapping(peer));

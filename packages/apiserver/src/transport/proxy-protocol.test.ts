@@ -135,6 +135,26 @@ describe("a connection from a load balancer that speaks the PROXY protocol", () 
     expect((await ask(socket, request)).remoteAddress).toBe("192.0.2.7");
   });
 
+  it.each([
+    ["of an unknown family", Buffer.from("PROXY UNKNOWN\r\n")],
+    [
+      "of a Unix socket",
+      binary(
+        0x21,
+        0x31,
+        Array.from({ length: 216 }, () => 0),
+      ),
+    ],
+    ["of its own", binary(0x20, 0, [])],
+    ["in its own name", Buffer.from("PROXY TCP4 127.0.0.1 10.0.0.1 4711 443\r\n")],
+  ])("is not named by the client either where the load balancer names none: %s", async (_what, header) => {
+    const { port } = await serve();
+    const socket = await dial(port);
+    socket.write(header);
+    const request = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.9\r\nConnection: close\r\n\r\n";
+    expect((await ask(socket, request)).remoteAddress).toBe("127.0.0.1");
+  });
+
   it.each(["", "GET / HTTP/1.1\r\n\r\n", "PROXY TCP4 192.0.2.7\r\n"])(
     "is closed without a header: %j",
     async (bytes) => {
