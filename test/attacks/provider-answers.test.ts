@@ -126,6 +126,10 @@ describe("groups", () => {
       { _claim_names: { groups: "src1" }, _claim_sources: { src1: { endpoint: "https://203.0.113.1/x" } } },
     ],
     ["named without a source", { _claim_names: { groups: "src1" } }],
+    [
+      "named by an object",
+      { _claim_names: { groups: { toString: 1, valueOf: 1 } }, _claim_sources: { src1: { JWT: "x" } } },
+    ],
     ["hasgroups", { hasgroups: true }],
   ])("that are missing are reported to the person and the administrator: %s", async (_, more) => {
     claims = more;

@@ -172,6 +172,12 @@ describe("applyStrategicMergePatch", () => {
       { simpleMap: { $patch: "bogus" } },
       "unknown patch type: bogus",
     ],
+    [
+      "a directive that is no text",
+      { simpleMap: { a: "1" } },
+      { simpleMap: { $patch: { toString: 1, valueOf: 1 } } },
+      'unknown patch type: {"toString":1,"valueOf":1}',
+    ],
     ["an unknown directive in a list", { list: abc }, { list: [{ name: "a", $patch: "x" }] }, "unknown patch type: x"],
     [
       "a merge directive in a list",

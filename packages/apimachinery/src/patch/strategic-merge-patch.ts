@@ -85,7 +85,9 @@ function strategyOf(schema: Schema): string {
 const mergeKeyOf = (schema: Schema): string => schema?.["x-kubernetes-patch-merge-key"] ?? "";
 
 const badPatchType = (directive: JsonValue, patch: JsonObject): StrategicMergePatchError =>
-  new StrategicMergePatchError(`unknown patch type: ${String(directive)} in map: ${stringifyJson(patch)}`);
+  new StrategicMergePatchError(
+    `unknown patch type: ${typeof directive === "string" ? directive : stringifyJson(directive)} in map: ${stringifyJson(patch)}`,
+  );
 
 /** A copy of the original with the members in `$retainKeys`; without that directive, with all. */
 function retainKeys(original: JsonObject, patch: JsonObject): MutableJsonObject {

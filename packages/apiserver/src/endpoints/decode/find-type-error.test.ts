@@ -20,10 +20,13 @@ const schema: StructuralSchema = {
       properties: { replicas: { type: "integer", format: "int32" }, roleRef: { type: "object" } },
     },
     port: { "x-kubernetes-int-or-string": true },
+    limit: { isQuantity: true },
   },
 };
 const inField = (value: string, field: string, type: string, struct = "ConfigMap"): string =>
   `json: cannot unmarshal ${value} into Go struct field ${struct}.${field} of type ${type}`;
+
+const QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 it.each<[JsonValue, string | undefined]>([
   [{ data: { a: "b" }, immutable: null, seconds: 5, rules: [{ verbs: ["get"] }], port: "x", unknown: [] }, undefined],
@@ -40,6 +43,10 @@ it.each<[JsonValue, string | undefined]>([
   [{ spec: { replicas: "x" } }, inField("string", "spec.replicas", "int32", "ConfigMapSpec")],
   [{ spec: { replicas: 2147483648 } }, inField("number 2147483648", "spec.replicas", "int32", "ConfigMapSpec")],
   [{ spec: { replicas: -2147483648 } }, undefined],
+  [{ limit: "1" }, undefined],
+  [{ limit: ["1"] }, QUANTITY],
+  [{ limit: [{ toString: 1, valueOf: 1 }] }, QUANTITY],
+  [{ limit: { toString: 1 } }, QUANTITY],
   [[], "json: cannot unmarshal array into Go value of type v1.ConfigMap"],
 ])("finds in %j the error %j", (value, fault) => {
   expect(findTypeError(value, schema, "ConfigMap")).toBe(fault);

@@ -52,9 +52,9 @@ export function findTypeError(
 
 /** Amounts decode themselves. Source: k8s.io/apimachinery/pkg/api/resource/quantity.go (ErrFormatWrong) */
 function findQuantityFault(value: JsonValue): string | undefined {
-  if (value === null || value === "" || canonicalQuantity(isJsonObject(value) ? "" : String(value)) !== undefined) {
-    return undefined;
-  }
+  if (value === null || value === "") return undefined;
+  // A list, or an object, has no text: what JavaScript makes of them could be one of an amount, or an error.
+  if (typeof value !== "object" && canonicalQuantity(String(value)) !== undefined) return undefined;
   return "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 }
 

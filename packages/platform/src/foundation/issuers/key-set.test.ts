@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { expect, it } from "vitest";
-import { readKeySet } from "./key-set.ts";
+import { keySetError, readKeySet } from "./key-set.ts";
 
 const { n = "" } = generateKeyPairSync("rsa", { modulusLength: 2048 }).publicKey.export({ format: "jwk" });
 const exponent = (value: bigint): string =>
@@ -18,3 +18,9 @@ it.each([1n, 4n, 2n ** 31n + 1n, 2n ** 64n + 1n, 2n ** 2047n + 1n])(
     expect(taken(e)).toBe(0);
   },
 );
+
+it("a key whose curve is no text is passed over", () => {
+  const keys = [{ kty: "EC", crv: { toString: 1, valueOf: 1 }, x: "a", y: "a" }];
+  expect(readKeySet(JSON.stringify({ keys }))).toEqual([]);
+  expect(keySetError(JSON.stringify({ keys }))).toContain("must contain a key for signatures");
+});

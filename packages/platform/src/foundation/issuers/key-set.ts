@@ -67,12 +67,13 @@ export const isSecret = (jwk: JsonObject): boolean => SECRET_MEMBERS.some((membe
 
 /** Undefined for a key that is no good for signatures. */
 export function readKey(jwk: JsonObject): VerificationKey | undefined {
-  const { kty, use, alg, kid, key_ops: operations } = jwk;
+  const { kty, crv, use, alg, kid, key_ops: operations } = jwk;
   // A published private key no longer authenticates anything.
   if (isSecret(jwk) || (use !== undefined && use !== "sig")) return undefined;
   if (isJsonArray(operations) && !operations.includes("verify")) return undefined;
   if (typeof kid === "string" && kid.length > MAX_KID) return undefined;
-  const possible = kty === "RSA" ? RSA : kty === "EC" || kty === "OKP" ? (CURVES.get(String(jwk["crv"])) ?? []) : [];
+  const curve = typeof crv === "string" ? crv : "";
+  const possible = kty === "RSA" ? RSA : kty === "EC" || kty === "OKP" ? (CURVES.get(curve) ?? []) : [];
   const algorithms = alg === undefined ? possible : possible.filter((name) => name === alg);
   const key = algorithms.length === 0 ? undefined : importKey(jwk);
   if (key === undefined || !isStrong(key)) return undefined;

@@ -1,6 +1,7 @@
 // Verifies DPoP proofs (RFC 9449): of requests with an access key that is bound to a key pair, and of token requests.
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
+import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
 import { ApiError, tooManyRequestsError } from "@postern/apimachinery/meta/api-error";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
@@ -62,7 +63,7 @@ export function createProofVerifier({
 
   /** Throws TokenError. */
   const keyOf = async (jwk: JsonObject): Promise<KnownKey> => {
-    const text = JSON.stringify(jwk);
+    const text = stringifyJson(jwk);
     const known = keys.get(text);
     if (known !== undefined) return known;
     const key = readKey(jwk);

@@ -20,7 +20,8 @@ type DistributedClaimsDeps = {
 export async function withDistributedClaims(claims: JsonObject, deps: DistributedClaimsDeps): Promise<JsonObject> {
   const { _claim_names: names, _claim_sources: sources, ...others } = claims;
   const name = deps.provider.spec.claimMappings.groups === undefined ? "" : GROUPS_CLAIM;
-  const source = isJsonObject(names) && isJsonObject(sources) ? sources[String(names[name] ?? "")] : undefined;
+  const named = isJsonObject(names) ? names[name] : undefined;
+  const source = typeof named === "string" && isJsonObject(sources) ? sources[named] : undefined;
   if (claims[name] !== undefined || !isJsonObject(source)) return claims;
   try {
     const value = await fetchClaim(name, source, deps);
