@@ -3,29 +3,22 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
-import { badRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { s } from "@postern/apimachinery/schema/builder";
 import { type KindOf, kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import { humanDuration } from "@postern/apimachinery/time/human-duration";
 import { type FieldError, forbiddenError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type {
-  ConnectMethod,
-  PrinterColumn,
-  QueryParameter,
-  ResourceDefinition,
-  Subresource,
-} from "@postern/apiserver/registry/resource-definition";
+import type { PrinterColumn, ResourceDefinition } from "@postern/apiserver/registry/resource-definition";
 import { defineBuiltin } from "../../builtin-resource.ts";
 import { listAt, objectAt, optionalObjectAt } from "../json-members.ts";
 import { labelSelectorText } from "../selector-text.ts";
 import { statusStrategy } from "../status-strategy.ts";
 import { EPHEMERAL_SUBRESOURCE, validateEphemeralChange, validateEphemeralContainers } from "./ephemeral-containers.ts";
+import { NODE_SUBRESOURCES } from "./node-subresources.ts";
 import { podTableColumns } from "./pod-columns.ts";
 import { withPodDefaults, withPodValues, withTemplateDefaults } from "./pod-defaults.ts";
 import { type PodSpec, podSpecFields, podStatusFields, podTemplateFields } from "./pod-fields.ts";
-import { COMMAND, LOG_QUERY, PORTS, STREAMS } from "./pod-queries.ts";
 import { qosClassOf } from "./pod-resources.ts";
 import { podStatusWarnings, validatePodStatus, withKeptStatus } from "./pod-status.ts";
 import { newPodWarnings, podWarnings } from "./pod-warnings.ts";
@@ -207,23 +200,6 @@ function validateResize({ spec }: Pod, old: Pod): readonly FieldError[] {
     : [invalidError("spec", before, "Pod QOS Class may not change as a result of resizing")];
 }
 
-/** Subresource that a kubelet would answer. */
-const onNode = (
-  name: string,
-  what: string,
-  query: readonly QueryParameter[],
-  connectMethods: readonly ConnectMethod[] = ["get", "post"],
-): Subresource => ({
-  name,
-  query,
-  connectMethods,
-  kind: { group: "", version: "v1", kind: name === "log" ? "Pod" : `Pod${what}Options` },
-  description: "Refused: the pod runs nowhere.",
-  connect({ info }) {
-    throw badRequestError(`pod ${info.name} runs nowhere: this virtual cluster keeps pods and nodes as objects`);
-  },
-});
-
 /** Whether the condition Ready holds. */
 export const isPodReady = ({ status }: Pick<Pod, "status">): boolean =>
   (status?.conditions ?? []).some(({ type, status: holds }) => type === "Ready" && holds === "True");
@@ -241,10 +217,7 @@ export const pods: ResourceDefinition = defineBuiltin({
   tracksGeneration: true,
   schema: kindSchema(podFields.schema),
   subresources: [
-    onNode("log", "", LOG_QUERY, ["get"]),
-    onNode("exec", "Exec", [COMMAND, ...STREAMS]),
-    onNode("attach", "Attach", STREAMS),
-    onNode("portforward", "PortForward", PORTS),
+    ...NODE_SUBRESOURCES,
     {
       name: EPHEMERAL_SUBRESOURCE,
       kind: { group: "", version: "v1", kind: "Pod" },

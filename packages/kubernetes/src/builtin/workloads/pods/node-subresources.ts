@@ -1,7 +1,8 @@
-// The query parameters of logs, commands and forwarded ports of pods, for OpenAPI documents.
+// Subresources of pods that a kubelet would answer: logs, commands, attached terminals and forwarded ports.
 // Source: k8s.io/api/core/v1/types.go (PodLogOptions, PodExecOptions, PodAttachOptions, PodPortForwardOptions)
 
-import type { QueryParameter } from "@postern/apiserver/registry/resource-definition";
+import { badRequestError } from "@postern/apimachinery/meta/api-error";
+import type { ConnectMethod, QueryParameter, Subresource } from "@postern/apiserver/registry/resource-definition";
 
 const parameter = (name: string, type: QueryParameter["type"], description: string): QueryParameter => ({
   name,
@@ -11,9 +12,9 @@ const parameter = (name: string, type: QueryParameter["type"], description: stri
 
 const CONTAINER = parameter("container", "string", "The container. Default: the only one of the pod.");
 
-export const COMMAND = parameter("command", "string", "The command and its arguments, one each. No shell reads them.");
+const COMMAND = parameter("command", "string", "The command and its arguments, one each. No shell reads them.");
 
-export const STREAMS: readonly QueryParameter[] = [
+const STREAMS: readonly QueryParameter[] = [
   CONTAINER,
   parameter("stderr", "boolean", "Whether the standard error stream is sent."),
   parameter("stdin", "boolean", "Whether the standard input stream is taken."),
@@ -21,11 +22,11 @@ export const STREAMS: readonly QueryParameter[] = [
   parameter("tty", "boolean", "Whether a terminal is allocated."),
 ];
 
-export const PORTS: readonly QueryParameter[] = [
+const PORTS: readonly QueryParameter[] = [
   parameter("ports", "integer", "The ports to forward. Required with WebSockets."),
 ];
 
-export const LOG_QUERY: readonly QueryParameter[] = [
+const LOG_QUERY: readonly QueryParameter[] = [
   CONTAINER,
   parameter("follow", "boolean", "Whether the answer goes on with what is written later."),
   parameter("insecureSkipTLSVerifyBackend", "boolean", "Whether the certificate of the kubelet is not verified."),
@@ -35,4 +36,28 @@ export const LOG_QUERY: readonly QueryParameter[] = [
   parameter("stream", "string", "`All`, `Stdout` or `Stderr`."),
   parameter("tailLines", "integer", "How many lines from the end are sent."),
   parameter("timestamps", "boolean", "Whether each line begins with its time."),
+];
+
+/** Subresource that a kubelet would answer. */
+const onNode = (
+  name: string,
+  what: string,
+  query: readonly QueryParameter[],
+  connectMethods: readonly ConnectMethod[] = ["get", "post"],
+): Subresource => ({
+  name,
+  query,
+  connectMethods,
+  kind: { group: "", version: "v1", kind: name === "log" ? "Pod" : `Pod${what}Options` },
+  description: "Refused: the pod runs nowhere.",
+  connect({ info }) {
+    throw badRequestError(`pod ${info.name} runs nowhere: this virtual cluster keeps pods and nodes as objects`);
+  },
+});
+
+export const NODE_SUBRESOURCES: readonly Subresource[] = [
+  onNode("log", "", LOG_QUERY, ["get"]),
+  onNode("exec", "Exec", [COMMAND, ...STREAMS]),
+  onNode("attach", "Attach", STREAMS),
+  onNode("portforward", "PortForward", PORTS),
 ];
