@@ -303,6 +303,20 @@ const containerNames = (spec: PodSpec | undefined): string =>
 const containerImages = (spec: PodSpec | undefined): string =>
   (spec?.containers ?? []).map(({ image = "" }) => image).join(",");
 
+/** The names and images of the containers, for Tables. */
+export const containerColumns = (specOf: (object: KubeObject) => PodSpec | undefined): readonly PrinterColumn[] => [
+  {
+    name: "Containers",
+    type: "string",
+    value: (object) => containerNames(specOf(object)),
+  },
+  {
+    name: "Images",
+    type: "string",
+    value: (object) => containerImages(specOf(object)),
+  },
+];
+
 export const podTemplates: ResourceDefinition = defineBuiltin({
   group: "",
   version: "v1",
@@ -313,16 +327,7 @@ export const podTemplates: ResourceDefinition = defineBuiltin({
   namespaced: true,
   schema: kindSchema(templateFields.schema),
   columns: [
-    {
-      name: "Containers",
-      type: "string",
-      value: (o) => containerNames((o as PodTemplateObject).template?.spec),
-    },
-    {
-      name: "Images",
-      type: "string",
-      value: (o) => containerImages((o as PodTemplateObject).template?.spec),
-    },
+    ...containerColumns((o) => (o as PodTemplateObject).template?.spec),
     {
       name: "Pod Labels",
       type: "string",
@@ -342,7 +347,7 @@ export const podTemplates: ResourceDefinition = defineBuiltin({
   },
 });
 
-/** The names, images and selector of a workload, for wide Tables. */
+/** The names, images and selector of a workload, for wide Tables. StatefulSets do not show the selector. */
 export const podColumns = (
   selectorOf: (object: KubeObject) => string,
   specOf: (object: KubeObject) => PodSpec | undefined,
@@ -353,20 +358,6 @@ const selectorColumn = (value: (object: KubeObject) => string): PrinterColumn =>
   type: "string",
   value,
 });
-
-/** The same without the selector, which StatefulSets do not show. */
-export const containerColumns = (specOf: (object: KubeObject) => PodSpec | undefined): readonly PrinterColumn[] => [
-  {
-    name: "Containers",
-    type: "string",
-    value: (object) => containerNames(specOf(object)),
-  },
-  {
-    name: "Images",
-    type: "string",
-    value: (object) => containerImages(specOf(object)),
-  },
-];
 
 export const durationBetween = (
   start: string | null | undefined,
