@@ -1,4 +1,4 @@
-// Pods that no kubelet ends. kube-controller-manager 1.36.2 met the same expectations.
+// Pods that no kubelet ends. The expectations follow the source of kube-controller-manager 1.36.2.
 
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { type ManualTime, manualTime } from "@postern/apiserver/runtime/testing/manual-time";
