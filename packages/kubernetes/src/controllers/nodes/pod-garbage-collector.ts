@@ -45,7 +45,7 @@ const readPod = createMemberReader({
   status: { phase: true },
 });
 
-type Reason = "unscheduled" | "out of service" | "orphaned";
+type Cause = "unscheduled" | "out of service" | "orphaned";
 
 export function createPodGarbageCollector(
   port: ControllerPort,
@@ -101,7 +101,7 @@ export function createPodGarbageCollector(
   const isGone = async (name: string, signal: AbortSignal): Promise<boolean> =>
     (await readControlled(port, nodes, { metadata: { name } }, signal)) === undefined;
 
-  async function end(pod: PodToEnd, reason: Reason, signal: AbortSignal): Promise<void> {
+  async function end(pod: PodToEnd, reason: Cause, signal: AbortSignal): Promise<void> {
     if (!pod.isFinished) {
       const transform = (current: KubeObject): KubeObject =>
         failed(current as Pod, reason, formatTimestamp(clock.now())) as KubeObject;
@@ -110,7 +110,7 @@ export function createPodGarbageCollector(
     await deleteControlled(port, pods, pod, signal, { gracePeriodSeconds: 0 });
   }
 
-  function reasonFor({ nodeName, isDeleted, isFinished, hasGrace }: PodToEnd): Reason | undefined {
+  function reasonFor({ nodeName, isDeleted, isFinished, hasGrace }: PodToEnd): Cause | undefined {
     // Finalizers alone hold it.
     if (isDeleted && isFinished && !hasGrace) return undefined;
     if (nodeName === "") return isDeleted ? "unscheduled" : undefined;
@@ -165,7 +165,7 @@ const DELETED_NODE = {
   message: "PodGC: node no longer exists",
 };
 
-function failed({ status = {}, ...pod }: Pod, reason: Reason, now: string): Pod {
+function failed({ status = {}, ...pod }: Pod, reason: Cause, now: string): Pod {
   const { conditions = [] } = status;
   const added = reason === "orphaned" ? { conditions: withHeldCondition(conditions, DELETED_NODE, now) } : {};
   return { ...pod, status: { ...status, phase: "Failed", ...added } };
