@@ -39,29 +39,35 @@ function gracePeriodOf({ strategy }: StoreContext, object: KubeObject, options: 
   return seconds < 0 ? 1 : seconds;
 }
 
-/** Milliseconds. Go counts nanoseconds in 64 bits, so that periods of more than 292 years wrap around. */
-const periodMs = (seconds: number): number => Number(BigInt.asIntN(64, BigInt(seconds) * 1_000_000_000n) / 1_000_000n);
+/**
+ * Milliseconds. Where the period is upstream's, one of more than 292 years wraps around, since Go counts nanoseconds in 64 bits; a kind with a longest
+ * period of its own takes it as it is.
+ */
+const periodMs = ({ strategy }: StoreContext, seconds: number): number =>
+  strategy.maxGracePeriodSeconds === undefined
+    ? Number(BigInt.asIntN(64, BigInt(seconds) * 1_000_000_000n) / 1_000_000n)
+    : seconds * 1000;
 
 function beginDeletion(
-  { runtime }: StoreContext,
+  store: StoreContext,
   { metadata: { generation } }: KubeObject,
   deletionGracePeriodSeconds: number,
 ): Partial<ObjectMeta> {
   return {
     ...(generation === undefined ? {} : { generation: generation + 1 }),
-    deletionTimestamp: formatTimestamp(runtime.clock.now() + periodMs(deletionGracePeriodSeconds)),
+    deletionTimestamp: formatTimestamp(store.runtime.clock.now() + periodMs(store, deletionGracePeriodSeconds)),
     deletionGracePeriodSeconds,
   };
 }
 
 /** Like upstream, a shorter period counts from the request that began the deletion, and ends now at the earliest. */
-function shortened({ runtime }: StoreContext, { metadata }: KubeObject, seconds: number): Partial<ObjectMeta> {
+function shortened(store: StoreContext, { metadata }: KubeObject, seconds: number): Partial<ObjectMeta> {
   const { deletionTimestamp } = metadata;
   const before = metadata.deletionGracePeriodSeconds ?? 0;
   const end = parseTimestamp(deletionTimestamp ?? "");
   if (end === undefined || seconds >= before) return {};
-  const now = runtime.clock.now();
-  const earlier = end - periodMs(before) + periodMs(seconds);
+  const now = store.runtime.clock.now();
+  const earlier = end - periodMs(store, before) + periodMs(store, seconds);
   return earlier < now
     ? { deletionTimestamp: formatTimestamp(now), deletionGracePeriodSeconds: Math.min(seconds, 1) }
     : { deletionTimestamp: formatTimestamp(earlier), deletionGracePeriodSeconds: seconds };
