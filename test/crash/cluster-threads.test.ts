@@ -75,7 +75,9 @@ type Followed = { names(): ReadonlySet<string>; repeated(): readonly string[]; s
 
 /** As an informer: lists once, then watches, and begins again where the watch before ended. */
 async function follow(server: PosternProcess, send: HttpClient, key: string, cluster: string): Promise<Followed> {
-  const listed = await send(pathOf(cluster, CONFIG_MAPS), { key });
+  const list = () => send(pathOf(cluster, CONFIG_MAPS), { key });
+  let listed = await list();
+  for (; listed.status === 503; listed = await list()) await sleep(50);
   const seen: Seen[] = [];
   const add = ({ metadata }: { metadata: Seen }): void => void seen.push({ name: metadata.name, uid: metadata.uid });
   for (const item of listed.body.items) add(item);

@@ -12,7 +12,7 @@ import { composePlatform } from "./compose.ts";
 const KINDS = `
   ownedaccesskeys users teams projects clusters virtualclusterinstances virtualclustertemplates spaceinstances
   selves selfsubjectaccessreviews accesskeys projectsecrets sharedsecrets clustertrustrules trustrules
-  identityproviders clusteraccesspolicies accesspolicies accessrequests kubeconfiggenerators namespaces secrets services events events leases roles rolebindings clusterroles
+  identityproviders clusteraccesspolicies accesspolicies accessrequests kubeconfiggenerators clusterprofiles namespaces secrets services events events leases roles rolebindings clusterroles
   clusterrolebindings tokenreviews selfsubjectreviews subjectaccessreviews localsubjectaccessreviews
   selfsubjectaccessreviews selfsubjectrulesreviews customresourcedefinitions
 `

@@ -155,10 +155,14 @@ describe("a Deployment", () => {
   test("with Recreate has no new pods before the old ones are gone", async () => {
     await deploy("anew", { replicas: 2, strategy: { type: "Recreate" } });
     const [{ metadata }] = await podsOf("anew");
-    await send("PATCH", `${CORE}/pods/${metadata.name}`, { metadata: { finalizers: ["example.com/kept"] } });
+    // A pod on a Node runs until its kubelet deletes it.
+    await send("POST", "/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name: "anew" } });
+    const target = { apiVersion: "v1", kind: "Node", name: "anew" };
+    const binding = { apiVersion: "v1", kind: "Binding", metadata: { name: metadata.name }, target };
+    await send("POST", `${CORE}/pods/${metadata.name}/binding`, binding);
     await change("anew", { template: template("anew", "i:2") });
     expect((await podsOf("anew")).map((pod) => pod.metadata.name)).toEqual([metadata.name]);
-    await send("PATCH", `${CORE}/pods/${metadata.name}`, { metadata: { finalizers: null } });
+    await send("DELETE", `${CORE}/pods/${metadata.name}`, { gracePeriodSeconds: 0 });
     expect((await podsOf("anew")).map((pod) => pod.spec.containers[0].image)).toEqual(["i:2", "i:2"]);
   });
 
