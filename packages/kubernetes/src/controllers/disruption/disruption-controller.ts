@@ -20,6 +20,7 @@ import type { Budget } from "../../builtin/policy/pod-disruption-budgets.ts";
 import { isPodReady, type Pod } from "../../builtin/workloads/pods/pods.ts";
 import { createAllowance, LOOKS } from "../workloads/allowance.ts";
 import { createSummaries, readStored } from "../workloads/read-stored.ts";
+import { scaledValue } from "../workloads/scaled-value.ts";
 import { retryLater } from "../workloads/workload-port.ts";
 
 export type DisruptionDeps = {
@@ -128,8 +129,8 @@ export function createDisruptionController(
         : scaleOf(metadata.namespace, selected);
     const desiredHealthy =
       spec.maxUnavailable !== undefined
-        ? Math.max(0, expectedPods - amountOf(spec.maxUnavailable, expectedPods))
-        : amountOf(spec.minAvailable ?? 0, expectedPods);
+        ? Math.max(0, expectedPods - scaledValue(spec.maxUnavailable, expectedPods))
+        : scaledValue(spec.minAvailable ?? 0, expectedPods);
     const currentHealthy = selected.filter(
       ({ name, isBeingRemoved, isReady }) => !isBeingRemoved && isReady && !Object.hasOwn(disruptedPods, name),
     ).length;
@@ -224,10 +225,6 @@ function controllerOf({ ownerReferences }: KubeObject["metadata"]): OwnerReferen
 const EVICTION_MS = 2 * 60_000;
 
 const isShare = (value: number | string | undefined): boolean => typeof value === "string";
-
-/** A share is rounded up. */
-const amountOf = (value: number | string, of: number): number =>
-  typeof value === "number" ? value : Math.ceil((Number.parseInt(value, 10) * of) / 100);
 
 function withoutTime(status: JsonValue | undefined): JsonValue {
   const { conditions, ...rest } = (status ?? {}) as JsonObject;

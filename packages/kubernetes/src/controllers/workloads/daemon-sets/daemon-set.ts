@@ -10,6 +10,7 @@ import type { PodSpec, PodTemplate } from "../../../builtin/workloads/pods/pod-f
 import { podFromTemplate } from "../pod-control.ts";
 import { availableIn, type PodState, podStateOf } from "../pod-state.ts";
 import { parseRevision } from "../revision-number.ts";
+import { scaledValue } from "../scaled-value.ts";
 import { REVISION_LABEL } from "../stateful-sets/stateful-set.ts";
 
 type Amount = number | string;
@@ -153,9 +154,6 @@ export function updatedTest(set: DaemonSet, hash: string): (pod: PodState) => bo
 export const isAvailable = (pod: PodState, { spec }: DaemonSet, now: number): boolean =>
   availableIn(pod, spec.minReadySeconds ?? 0, now) === 0;
 
-const scaled = (amount: Amount | undefined, total: number): number =>
-  typeof amount === "string" ? Math.ceil((Number.parseInt(amount, 10) * total) / 100) : (amount ?? 0);
-
 export const isRolling = ({ spec }: DaemonSet): boolean => spec.updateStrategy?.type !== "OnDelete";
 
 /** How many pods may be unavailable, and how many may be created beside another, where so many should run. */
@@ -164,8 +162,8 @@ export function rolloutLimits(
   desired: number,
 ): { readonly unavailable: number; readonly surge: number } {
   const { maxUnavailable, maxSurge } = (isRolling(set) ? set.spec.updateStrategy?.rollingUpdate : undefined) ?? {};
-  const surge = scaled(maxSurge, desired);
-  const unavailable = scaled(maxUnavailable, desired);
+  const surge = scaledValue(maxSurge ?? 0, desired);
+  const unavailable = scaledValue(maxUnavailable ?? 0, desired);
   return { surge, unavailable: surge === 0 && unavailable === 0 && desired > 0 ? 1 : unavailable };
 }
 

@@ -9,6 +9,7 @@ import { digestOf, inOrder } from "../digest.ts";
 import { derivedSuffix } from "../pod-control.ts";
 import type { ReplicaSet } from "../replica-set-controller.ts";
 import { parseRevision } from "../revision-number.ts";
+import { scaledValue } from "../scaled-value.ts";
 
 export type DeploymentStatus = {
   readonly replicas?: number;
@@ -69,21 +70,16 @@ export const isRolling = ({ spec }: Deployment): boolean => spec.strategy?.type 
 export const hasDeadline = ({ spec }: Deployment): boolean =>
   spec.progressDeadlineSeconds !== undefined && spec.progressDeadlineSeconds !== NO_DEADLINE;
 
-function share(value: number | string | undefined, of: number, round: (amount: number) => number): number {
-  if (typeof value === "string") return round((Number.parseInt(value, 10) * of) / 100);
-  return value ?? 0;
-}
-
 /** Pods beyond those that are wanted. */
 export function maxSurge(deployment: Deployment): number {
   if (!isRolling(deployment)) return 0;
-  return share(deployment.spec.strategy?.rollingUpdate?.maxSurge, replicasOf(deployment), Math.ceil);
+  return scaledValue(deployment.spec.strategy?.rollingUpdate?.maxSurge ?? 0, replicasOf(deployment));
 }
 
 export function maxUnavailable(deployment: Deployment): number {
   const replicas = replicasOf(deployment);
   if (!isRolling(deployment) || replicas === 0) return 0;
-  const most = share(deployment.spec.strategy?.rollingUpdate?.maxUnavailable, replicas, Math.floor);
+  const most = scaledValue(deployment.spec.strategy?.rollingUpdate?.maxUnavailable ?? 0, replicas, Math.floor);
   // Where neither more nor fewer pods may be, nothing could ever change.
   return Math.min(replicas, most === 0 && maxSurge(deployment) === 0 ? 1 : most);
 }

@@ -7,6 +7,7 @@ import type { PodTemplate } from "../../../builtin/workloads/pods/pod-fields.ts"
 import type { Condition } from "../conditions.ts";
 import { podFromTemplate } from "../pod-control.ts";
 import { availableIn, type PodState } from "../pod-state.ts";
+import { scaledValue } from "../scaled-value.ts";
 import { controllerReference } from "../workload-port.ts";
 
 export type StatefulSet = KubeObject & {
@@ -54,10 +55,7 @@ export const isAvailable = (pod: PodState, { spec }: StatefulSet, now: number): 
 
 /** How many pods may be unavailable while they are replaced. */
 export function mostUnavailable({ spec }: StatefulSet): number {
-  const value = spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1;
-  const amount =
-    typeof value === "string" ? Math.ceil((Number.parseInt(value, 10) * (spec.replicas ?? 1)) / 100) : value;
-  return Math.max(1, amount);
+  return Math.max(1, scaledValue(spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1, spec.replicas ?? 1));
 }
 
 const claimName = (template: KubeObject, pod: string): string => `${template.metadata.name}-${pod}`;
