@@ -92,12 +92,16 @@ export function selectorFromLabelSelector(selector: LabelSelector | undefined): 
     newLabelRequirement(key, "=", [value]),
   );
   const fromExpressions = (selector.matchExpressions ?? []).map(({ key, operator, values }) =>
-    newLabelRequirement(key, operatorOf(operator), values ?? []),
+    newLabelRequirement(key, labelOperatorOf(operator), values ?? []),
   );
   return compileLabelSelector([...fromLabels, ...fromExpressions]);
 }
 
-function operatorOf(operator: string): LabelOperator {
+/**
+ * The operator of a requirement in an object.
+ * @throws SelectorError for one that labels do not have
+ */
+export function labelOperatorOf(operator: string): LabelOperator {
   switch (operator) {
     case "In":
       return "in";

@@ -7,7 +7,7 @@ import {
   newLabelRequirement,
   SelectorError,
 } from "@postern/apimachinery/selectors/label-requirement";
-import { compileLabelSelector } from "@postern/apimachinery/selectors/label-selector";
+import { compileLabelSelector, labelOperatorOf } from "@postern/apimachinery/selectors/label-selector";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
 import type { Toleration } from "../../../builtin/workloads/admission/tolerations.ts";
@@ -97,14 +97,8 @@ export function fitTest(spec: PodSpec): (node: NodeState) => NodeFit {
   };
 }
 
-const OPERATORS: { readonly [name: string]: LabelOperator } = {
-  In: "in",
-  NotIn: "notin",
-  Exists: "exists",
-  DoesNotExist: "!",
-  Gt: "gt",
-  Lt: "lt",
-};
+/** Labels of Nodes may be compared as numbers, too. */
+const COMPARISONS: { readonly [name: string]: LabelOperator } = { Gt: "gt", Lt: "lt" };
 
 /** A term without requirements selects nothing, and neither does one that is not valid. */
 function termTest({ matchExpressions = [], matchFields = [] }: Term): Test {
@@ -120,7 +114,7 @@ function termTest({ matchExpressions = [], matchFields = [] }: Term): Test {
 function requirementsOf(expressions: readonly Expression[]): readonly LabelRequirement[] | undefined {
   try {
     return expressions.map(({ key = "", operator = "", values = [] }) =>
-      newLabelRequirement(key, OPERATORS[operator] ?? (operator as LabelOperator), values),
+      newLabelRequirement(key, COMPARISONS[operator] ?? labelOperatorOf(operator), values),
     );
   } catch (error) {
     if (error instanceof SelectorError) return undefined;
