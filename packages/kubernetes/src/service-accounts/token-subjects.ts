@@ -22,8 +22,8 @@ export type TokenObjects = {
 export type ObjectIdentity = { readonly name: string; readonly uid: string };
 
 /** Undefined also where it is being deleted. */
-export function findSubject({ view, keys }: TokenSubjects, namespace: string, name: string): KubeObject | undefined {
-  const object = view.get(keys.of(namespace, name))?.decode();
+export function findSubject(subjects: TokenSubjects, namespace: string, name: string): KubeObject | undefined {
+  const object = storedAt(subjects, namespace, name);
   return object === undefined || isBeingDeleted(object) ? undefined : object;
 }
 
@@ -40,15 +40,17 @@ export function isPodThere(
   { name, uid }: ObjectIdentity,
   now: number,
 ): boolean {
-  const { view, keys } = subjects;
-  if (view.get(keys.of(namespace, name))?.decode().metadata.uid !== uid) return false;
-  const end = endOfPod(subjects, namespace, name);
+  const pod = storedAt(subjects, namespace, name);
+  if (pod?.metadata.uid !== uid) return false;
+  const end = endOfPod(pod);
   return end === undefined || end > now;
 }
 
+const storedAt = ({ view, keys }: TokenSubjects, namespace: string, name: string): KubeObject | undefined =>
+  view.get(keys.of(namespace, name))?.decode();
+
 /** When a pod that is being deleted loses its tokens, in milliseconds since the epoch. */
-function endOfPod({ view, keys }: TokenSubjects, namespace: string, name: string): number | undefined {
-  const { deletionTimestamp } = view.get(keys.of(namespace, name))?.decode().metadata ?? {};
+function endOfPod({ metadata: { deletionTimestamp } }: Pick<KubeObject, "metadata">): number | undefined {
   return deletionTimestamp ? Date.parse(deletionTimestamp) + POD_LEEWAY_MS : undefined;
 }
 
@@ -73,7 +75,8 @@ export const untilPodChanged = (
     let ending: Disposable | undefined;
     const look = (): void => {
       ending?.[Symbol.dispose]();
-      const end = endOfPod(subjects, place.namespace, place.name);
+      const pod = storedAt(subjects, place.namespace, place.name);
+      const end = pod && endOfPod(pod);
       ending = end === undefined ? undefined : watchExpiry(end, runtime)(listener);
       listener();
     };
