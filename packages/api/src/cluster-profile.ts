@@ -12,7 +12,7 @@ export const CLUSTER_MANAGER_LABEL = "x-k8s.io/cluster-manager";
 /** The extension that client-go hands to credential plugins. Source: k8s.io/client-go/pkg/apis/clientauthentication/v1/types.go (Cluster) */
 export const EXEC_EXTENSION = "client.authentication.k8s.io/exec";
 
-/** Which virtual cluster it is, for `postern credentials get`. */
+/** Names the virtual cluster, for `postern credentials get`. */
 export type ExecExtension = {
   readonly project: string;
   /** Namespace of the project. */

@@ -140,10 +140,10 @@ function partsOf(text: CelValue | undefined, separator: CelValue | undefined): n
 }
 const FREE_PARTS = 100_000;
 
-/** Of a question to an authorizer. Upstream has 350,000, of a budget of 10 million: an authorizer may be far away there. Here it is in memory. */
+/** The cost of a question to an authorizer. Upstream has 350,000, of a budget of 10 million: an authorizer may be far away there. Here it is in memory. */
 export const COST_OF_CHECK = 1_000;
 
-/** Of a fault that another side or item makes up for: its error has a stack. */
+/** The cost of a fault that another side or item makes up for: its error has a stack. */
 export const COST_OF_FAULT = 10;
 
 /** The arguments of the call. */

@@ -31,7 +31,7 @@ export function terminalText(keepsSequences: boolean): (piece: string) => string
       if (token === undefined) {
         const cut = matchAt(CUT, text, at);
         if (cut !== undefined) {
-          // Of a string only its end matters: held as a whole, each piece would read it again.
+          // Only the end of a string matters: held as a whole, each piece would read it again.
           held = STRING.exec(cut)?.[0] ?? (cut.length > MAX_CUT ? "" : cut);
           break;
         }

@@ -10,7 +10,7 @@ import { useClusterSurface } from "../testing/use-cluster-surface.ts";
 const directory = new URL("testdata/answers-1.36/", import.meta.url);
 /** Kinds whose later answers show the work of a controller. */
 const CONTROLLED = /\/(customresourcedefinitions|nodes)(\/|\?|$)/;
-/** Of a cluster that has tokens. There, the admission of ServiceAccounts changes pods. */
+/** Recorded in a cluster that has tokens. There, the admission of ServiceAccounts changes pods. */
 const TOKENS = "bound-tokens.json";
 const files = readdirSync(directory).filter((name) => name.endsWith(".json"));
 

@@ -60,7 +60,7 @@ const CHOSEN = new Set([
 const isEmptyOf = (name: string, value: JsonValue): boolean =>
   (name === "endpoints" || name === "limits" || name === "ports") && isJsonArray(value) && value.length === 0;
 
-/** Of the claims of a token, those that name objects. */
+/** The claims of a token that name objects. */
 function boundObjects(token: string): JsonValue {
   const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
   return withoutChosen({ sub: claims.sub, objects: claims["kubernetes.io"] });

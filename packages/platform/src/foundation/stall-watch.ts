@@ -28,7 +28,7 @@ export type ThreadBeats = {
   readonly threadId: number;
 };
 
-/** Of a thread, as the operating system has it. */
+/** The work of a thread, as the operating system has it. */
 export type ThreadWork = {
   readonly processorMs: number;
   /** It runs, or waits for a processor. */

@@ -8,7 +8,7 @@ it.each<readonly [what: string, requests: JsonValue, devices: bigint | undefined
   ["two requests", [{ exactly: gpus(2) }, { exactly: gpus(3) }], 5n],
   ["the larger of two alternatives", [{ firstAvailable: [gpus(2), gpus(3)] }], 3n],
   ["all devices", [{ exactly: { deviceClassName: "gpu", allocationMode: "All" } }], 32n],
-  // Of a definition of an earlier release, unchecked.
+  // An object of an earlier definition is unchecked.
   ["no number", [{ exactly: gpus("many") }, { exactly: gpus(1.5) }, { exactly: 5 }, null], undefined],
   ["no list", 5, undefined],
 ])("counts the devices of a claim with %s", (_, requests, devices) => {

@@ -23,7 +23,7 @@ export type Made = {
 export const MOST_AT_ONCE = 100;
 /** Pods that are written to the store at the same time. */
 const TOGETHER = 4;
-/** Of a name before its generated suffix. */
+/** The longest part of a name before its generated suffix. */
 export const MAX_BASE_LENGTH = 58;
 /** The server itself is busy. */
 const TEMPORARY: readonly number[] = [429, 503, 504];

@@ -33,7 +33,7 @@ export type StoredRecording = RecordingDescription &
 /** A file that is a recording by its name. */
 export type RecordingFile = { readonly name: string; readonly file: string; readonly isComplete: boolean };
 
-/** Which recordings are listed, by their names alone. */
+/** Selects recordings for a list, by their names alone. */
 export type RecordingRange = {
   /** Those older than the one of this name. */
   readonly before?: string | undefined;

@@ -13,7 +13,7 @@ const NAMES_ITSELF = "DEPTH_ZERO_SELF_SIGNED_CERT";
  * names of both empty.
  */
 export function trustFault(socket: TLSSocket, authoritiesPem: string, host: string): Error | undefined {
-  // Of an unauthorized connection, Node says the code.
+  // Node says the code of an unauthorized connection.
   const code = String(socket.authorizationError);
   const certificate = code === NAMES_ITSELF ? socket.getPeerX509Certificate() : undefined;
   if (certificate === undefined || !isSignedByOneOf(certificate, authoritiesPem)) return faultOf(code);

@@ -33,7 +33,7 @@ export function createDaemonSetController(base: WorkloadPort, ownedRevisions: Ow
   const revisions = createRevisions(port, ownedRevisions, REVISION_LABEL);
   const ruleOf = createNodeRules(port);
   const backoff = createCreationBackoff(clock);
-  /** Of pods that failed on a Node. */
+  /** Pods that failed on a Node are replaced later and later. */
   const failures = createCreationBackoff(clock);
   const pause = createTurns(clock);
   const queue = new WorkQueue(port, { name: "daemonset", process });

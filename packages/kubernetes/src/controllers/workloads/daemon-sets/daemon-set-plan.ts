@@ -1,4 +1,4 @@
-// Which pods of a DaemonSet are to be created and deleted.
+// Plans which pods of a DaemonSet to create and to delete.
 // Source: k8s.io/kubernetes/pkg/controller/daemon/{daemon_controller,update}.go (podsShouldBeOnNode, rollingUpdate)
 
 import type { PodState } from "../pod-state.ts";
@@ -68,7 +68,7 @@ export async function planPods(state: DaemonState, isHeld: (pod: DaemonPod) => b
   return { created, deleted };
 }
 
-/** Of several pods on a Node: the new one, and the old one until the new one takes its place. */
+/** The pods that stay where a Node has several: the new one, and the old one until the new one takes its place. */
 function keptOf(
   { set, isUpdated, now }: DaemonState,
   running: readonly DaemonPod[],

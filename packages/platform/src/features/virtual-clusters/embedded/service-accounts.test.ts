@@ -225,7 +225,7 @@ describe("tokens of ServiceAccounts", () => {
     // The end of the Node does not end it.
     await host.request("one", { method: "DELETE", url: `${NODES}/worker` });
     await host.request("one", { method: "DELETE", url: `${PODS}/p` });
-    // Of its grace period of 30 seconds and the minute after it, four seconds are left.
+    // Four seconds are left of its grace period of 30 seconds and the minute after it.
     host.moveTime(86_000);
     let cuts = 0;
     const authentication = await authenticate(host, token);
