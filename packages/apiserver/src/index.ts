@@ -50,7 +50,7 @@ export {
   StorageUnavailableError,
   ValueTooLargeError,
 } from "./storage/storage-errors.ts";
-export type { TlsCredentials } from "./transport/secure-server.ts";
+export type { TlsCredentials } from "./transport/tls/secure-server.ts";
 export type { VersionInfo } from "./version/version-info.ts";
 export {
   createSelfSignedCertificate,

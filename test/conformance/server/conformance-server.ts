@@ -22,7 +22,7 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-storage";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { textResponse } from "@postern/apiserver/transport/api-response";
-import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
+import { createHttpTransport } from "@postern/apiserver/transport/listener/http-transport";
 import { definitionsFromCrd } from "@postern/kubernetes/custom-resources/definition-from-crd";
 import { createStandardSurface } from "@postern/kubernetes/server/standard-surface";
 import { loadOrCreateAuthority } from "@postern/platform/foundation/pki/authority-files";

@@ -12,7 +12,7 @@ import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { ApiRequest } from "../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, textResponse } from "../transport/api-response.ts";
-import { contentLengthOf } from "../transport/exchange.ts";
+import { contentLengthOf } from "../transport/exchange/exchange.ts";
 import type { RequestState } from "./request-state.ts";
 import type { Filter } from "./run-filters.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type ApiRequest, requestOf } from "./api-request.ts";
+import { parseRequestTarget } from "./exchange/request-target.ts";
 import { mountRequest } from "./mount-request.ts";
-import { parseRequestTarget } from "./request-target.ts";
 
 const requestFor = (path: string): ApiRequest =>
   requestOf({

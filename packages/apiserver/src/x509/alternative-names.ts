@@ -2,7 +2,7 @@
 // Source: RFC 5280 section 4.2.1.6
 
 import { isIP } from "node:net";
-import { ipAddressOctets } from "../transport/ip-networks.ts";
+import { ipAddressOctets } from "../transport/addresses/ip-networks.ts";
 import { derImplicit, derSequence } from "./der.ts";
 
 const DNS_NAME = 2;

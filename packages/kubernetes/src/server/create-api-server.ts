@@ -19,8 +19,8 @@ import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { createTeardown, type Teardown } from "@postern/apiserver/runtime/teardown";
 import { startCompactionSchedule } from "@postern/apiserver/storage/compaction-schedule";
 import type { Storage } from "@postern/apiserver/storage/storage";
-import { createHttpTransport } from "@postern/apiserver/transport/http-transport";
-import type { TlsCredentials } from "@postern/apiserver/transport/secure-server";
+import { createHttpTransport } from "@postern/apiserver/transport/listener/http-transport";
+import type { TlsCredentials } from "@postern/apiserver/transport/tls/secure-server";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
 import { createStandardSurface } from "./standard-surface.ts";
 

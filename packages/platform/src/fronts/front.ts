@@ -3,7 +3,7 @@
 
 import type { AuditSink } from "@postern/apiserver/audit/audit-sink";
 import type { LimitLocks } from "@postern/apiserver/registry/store/limit-locks";
-import type { HttpTransport } from "@postern/apiserver/transport/http-transport";
+import type { HttpTransport } from "@postern/apiserver/transport/listener/http-transport";
 import type { GatherUses } from "../features/access-keys/last-use/periodic-writer.ts";
 import type { UsedProofs } from "../features/access-keys/proofs/used-proofs.ts";
 import type { ActivitySnapshot } from "../features/activity/activity-snapshot.ts";

@@ -8,8 +8,8 @@ import { type ResolvedRequest, resolveRequest } from "@postern/apiserver/request
 import { type Awaitable, whenDone } from "@postern/apiserver/runtime/awaitable";
 import type { ApiRequest } from "@postern/apiserver/transport/api-request";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
+import type { ApiHandler } from "@postern/apiserver/transport/exchange/serve-exchange";
 import { mountRequest } from "@postern/apiserver/transport/mount-request";
-import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
 import { resolveProxiedRequest } from "../features/authorization/request/proxied-call.ts";
 import { isMistyped } from "../features/console/console-route.ts";
 import { type BrowserSessionDeps, openedBySessions } from "../features/sign-in/sessions/browser-session.ts";

@@ -7,9 +7,9 @@ import type { RequestContext } from "@postern/apiserver/context/request-context"
 import type { FairShareLimits } from "@postern/apiserver/limits/fair-shares";
 import { createRateLimiter, type RateLimiter } from "@postern/apiserver/limits/rate-limiter";
 import type { Clock } from "@postern/apiserver/runtime/clock";
-import { parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
+import { parseIpNetwork } from "@postern/apiserver/transport/addresses/ip-networks";
+import type { TrustedProxies } from "@postern/apiserver/transport/addresses/trusted-proxies";
 import type { TransportLimits } from "@postern/apiserver/transport/transport-limits";
-import type { TrustedProxies } from "@postern/apiserver/transport/trusted-proxies";
 import type { MemoryBudgets } from "../features/budgets/memory-limit.ts";
 import { isInsideIdentity } from "../features/proxy/routes/proxy-authenticators.ts";
 import type { Configuration } from "../foundation/config/configuration.ts";

@@ -13,7 +13,7 @@ import { createFairShares } from "@postern/apiserver/limits/fair-shares";
 import { createLongWork } from "@postern/apiserver/limits/long-work";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import type { Tracing } from "@postern/apiserver/tracing/tracing";
-import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
+import type { ApiHandler } from "@postern/apiserver/transport/exchange/serve-exchange";
 import { startWorkThreads } from "@postern/kubernetes/server/start-work-threads";
 import type { AccessKeys } from "../features/access-keys/feature.ts";
 import { recordingUse } from "../features/access-keys/usage/key-usage.ts";

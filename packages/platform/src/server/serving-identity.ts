@@ -4,7 +4,7 @@ import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import type { Clock, Runtime } from "@postern/apiserver/runtime/clock";
-import type { TlsCredentials } from "@postern/apiserver/transport/secure-server";
+import type { TlsCredentials } from "@postern/apiserver/transport/tls/secure-server";
 import type { Configuration } from "../foundation/config/configuration.ts";
 import { ConfigurationError } from "../foundation/config/configuration-error.ts";
 import { parseHostAndPort } from "../foundation/config/rules.ts";

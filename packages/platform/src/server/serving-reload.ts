@@ -4,7 +4,7 @@ import { X509Certificate } from "node:crypto";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import { Gauge } from "@postern/apiserver/metrics/gauge";
 import type { ServerMetrics } from "@postern/apiserver/metrics/server-metrics";
-import type { HttpTransport } from "@postern/apiserver/transport/http-transport";
+import type { HttpTransport } from "@postern/apiserver/transport/listener/http-transport";
 import type { OwnAddresses } from "../features/access-keys/proofs/proof-verifier.ts";
 import { PLATFORM, type RotationStates } from "../features/certificate-authorities/rotation-states.ts";
 import type { PlatformEndpoint } from "../features/virtual-clusters/platform-endpoint.ts";

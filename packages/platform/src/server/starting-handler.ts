@@ -4,7 +4,7 @@ import { type HealthCheck, NotReadyError, pingCheck } from "@postern/apiserver/h
 import { createHealthHandler } from "@postern/apiserver/health/health-handler";
 import type { Logger } from "@postern/apiserver/logging/logger";
 import { textResponse } from "@postern/apiserver/transport/api-response";
-import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
+import type { ApiHandler } from "@postern/apiserver/transport/exchange/serve-exchange";
 
 export type StartingHandler = Disposable & {
   readonly handle: ApiHandler;

@@ -7,9 +7,9 @@ import { silentLogger } from "../../logging/logger.ts";
 import { createServerMetrics, type ServerMetrics } from "../../metrics/server-metrics.ts";
 import { presentedToken } from "../../request/credentials.ts";
 import { systemRuntime } from "../../runtime/system-runtime.ts";
-import type { HttpTransport } from "../../transport/http-transport.ts";
+import type { TrustedProxies } from "../../transport/addresses/trusted-proxies.ts";
+import type { HttpTransport } from "../../transport/listener/http-transport.ts";
 import { serveHandler } from "../../transport/testing/serve-handler.ts";
-import type { TrustedProxies } from "../../transport/trusted-proxies.ts";
 import { createHandlerChain, type HandlerChainDeps } from "../handler-chain.ts";
 
 export type ServedChain = {

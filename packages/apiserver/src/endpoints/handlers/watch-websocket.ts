@@ -8,8 +8,8 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { webSocketProtocols } from "../../request/credentials.ts";
 import type { ApiRequest, UpgradeRequest } from "../../transport/api-request.ts";
 import { type ApiResponse, type ByteSink, PeerFault, type ResponseBody } from "../../transport/api-response.ts";
+import { PartedSocket } from "../../transport/backpressure/parted-socket.ts";
 import { discardResponse } from "../../transport/discard-response.ts";
-import { PartedSocket } from "../../transport/parted-socket.ts";
 import type { OutputFormat } from "../negotiation/negotiate-output.ts";
 
 type StreamRun = Extract<ResponseBody, { readonly type: "stream" }>["run"];

@@ -5,7 +5,7 @@ import type { Status } from "@postern/apimachinery/meta/status";
 import { LONG_WORK_BYTES } from "../../limits/long-work.ts";
 import type { Awaitable } from "../../runtime/awaitable.ts";
 import { type ApiResponse, JoinedBody, jsonResponse, type ResponseHeaders } from "../../transport/api-response.ts";
-import { PART_BYTES } from "../../transport/write-in-parts.ts";
+import { PART_BYTES } from "../../transport/backpressure/write-in-parts.ts";
 import type { ResourceColumns } from "../table/table-cells.ts";
 import { type ConversionContext, convertObject } from "./convert-object.ts";
 import { encodeObject, yamlInThread } from "./encode-object.ts";

@@ -5,9 +5,9 @@ import { silentLogger } from "../../logging/logger.ts";
 import { systemRuntime } from "../../runtime/system-runtime.ts";
 import type { ApiRequest } from "../api-request.ts";
 import { type ApiResponse, jsonResponse, type ResponseBody } from "../api-response.ts";
-import { createHttpTransport, type HttpTransport } from "../http-transport.ts";
-import type { HttpTransportOptions } from "../http-transport-options.ts";
-import type { ApiHandler } from "../serve-exchange.ts";
+import type { ApiHandler } from "../exchange/serve-exchange.ts";
+import { createHttpTransport, type HttpTransport } from "../listener/http-transport.ts";
+import type { HttpTransportOptions } from "../listener/http-transport-options.ts";
 import type { TransportLimits } from "../transport-limits.ts";
 import { createTestCertificate } from "./test-certificates.ts";
 

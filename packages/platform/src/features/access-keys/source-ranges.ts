@@ -8,7 +8,7 @@ import {
   isInNetwork,
   parseIpNetwork,
   withoutMapping,
-} from "@postern/apiserver/transport/ip-networks";
+} from "@postern/apiserver/transport/addresses/ip-networks";
 
 /** Addresses and networks as clients write them; none: from anywhere. */
 export type SourceRanges = readonly string[];

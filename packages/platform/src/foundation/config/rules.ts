@@ -3,7 +3,7 @@
 import { isIP } from "node:net";
 import { isAbsolute } from "node:path";
 import { isDNS1123Label, isDNS1123Subdomain } from "@postern/apimachinery/validation/string-validators";
-import { parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
+import { parseIpNetwork } from "@postern/apiserver/transport/addresses/ip-networks";
 import { quote, type Rule } from "./option.ts";
 
 export const notEmpty: Rule<string> = (value) => (value.trim() === "" ? "must not be empty" : undefined);

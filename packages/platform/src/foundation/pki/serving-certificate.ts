@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Clock, Random } from "@postern/apiserver/runtime/clock";
-import { ipAddressOctets } from "@postern/apiserver/transport/ip-networks";
+import { ipAddressOctets } from "@postern/apiserver/transport/addresses/ip-networks";
 import { encodeAlternativeNames } from "@postern/apiserver/x509/alternative-names";
 import {
   buildCertificate,

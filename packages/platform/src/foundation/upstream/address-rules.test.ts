@@ -1,4 +1,4 @@
-import { ipAddressOctets } from "@postern/apiserver/transport/ip-networks";
+import { ipAddressOctets } from "@postern/apiserver/transport/addresses/ip-networks";
 import { describe, expect, it } from "vitest";
 import { createAddressRules, LOCAL_TO_A_LINK, PRIVATE_NETWORKS } from "./address-rules.ts";
 

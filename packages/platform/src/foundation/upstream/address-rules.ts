@@ -4,7 +4,12 @@
 
 import { isIP } from "node:net";
 import { textBefore } from "@postern/apimachinery/text/trim-trailing";
-import { type IpNetwork, ipAddressOctets, isInNetwork, parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
+import {
+  type IpNetwork,
+  ipAddressOctets,
+  isInNetwork,
+  parseIpNetwork,
+} from "@postern/apiserver/transport/addresses/ip-networks";
 import type { OutboundProxy } from "./outbound-proxy.ts";
 
 type SpecialNetwork = {

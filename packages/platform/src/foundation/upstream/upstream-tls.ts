@@ -2,7 +2,7 @@
 
 import { constants, createPrivateKey } from "node:crypto";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { CIPHER_SUITES, KEY_EXCHANGE_GROUPS } from "@postern/apiserver/transport/key-exchange";
+import { CIPHER_SUITES, KEY_EXCHANGE_GROUPS } from "@postern/apiserver/transport/tls/key-exchange";
 import type { UpstreamTarget } from "./upstream-target.ts";
 
 type UpstreamTls = {

@@ -8,7 +8,7 @@ import type { ResolvedRequest } from "@postern/apiserver/request/request-info";
 import { whenDone } from "@postern/apiserver/runtime/awaitable";
 import { type ApiRequest, headerOf } from "@postern/apiserver/transport/api-request";
 import { type ResponseHeaders, withHeaders } from "@postern/apiserver/transport/api-response";
-import type { ApiHandler } from "@postern/apiserver/transport/serve-exchange";
+import type { ApiHandler } from "@postern/apiserver/transport/exchange/serve-exchange";
 import { SESSION_TYPE } from "../../access-keys/access-key-state.ts";
 import type { AccessKeyIndex } from "../../access-keys/index/access-key-index.ts";
 import { isSameText } from "../pages/sign-in-forms.ts";

@@ -23,7 +23,7 @@ import {
   tooManyError,
 } from "@postern/apimachinery/validation/field-error";
 import { type LabelSelector, validateLabelSelector } from "@postern/apimachinery/validation/labels";
-import { parseIpNetwork } from "@postern/apiserver/transport/ip-networks";
+import { parseIpNetwork } from "@postern/apiserver/transport/addresses/ip-networks";
 import { isSystemName } from "../../../../foundation/kinds/system-name.ts";
 import { validateGroups } from "../../../../foundation/kinds/validate-groups.ts";
 import type { Directory } from "../../../directory/directory.ts";
