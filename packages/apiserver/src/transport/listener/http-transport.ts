@@ -116,15 +116,14 @@ export class HttpTransport {
     this.departures = new Departures(this.#server, this.#sockets, { clock, scheduler });
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
     this.#busyReaders = createBusyReaders(scheduler);
-    const gate = {
+    this.#gate = installConnectionGate(this.#server, {
       ...this.#serve,
       faults: this.#faults,
       trustedProxies,
       clock,
       share: options.connectionShare,
       onDrop,
-    };
-    this.#gate = installConnectionGate(this.#server, gate);
+    });
     installListeners(this.#server, {
       logger,
       faults: this.#faults,
@@ -322,15 +321,15 @@ export class HttpTransport {
 
   /** A client of HTTP/1.1 may close its side behind the request, and takes nothing back. */
   #beginAtOnce(exchange: Exchange, state: SocketState): void {
-    this.#arrivals.addAtOnce(state, () => {
-      try {
-        if (!exchange.isClosed()) return serveExchange(exchange, this.#serve);
-        exchange.cut();
-        return true;
-      } catch (error) {
-        return this.#failBegin(error, () => exchange.cut());
-      }
-    });
+    const begin = (): boolean => {
+      if (!exchange.isClosed()) return serveExchange(exchange, this.#serve);
+      exchange.cut();
+      return true;
+    };
+    this.#arrivals.addAtOnce(
+      state,
+      this.#guardBegin(begin, () => exchange.cut()),
+    );
   }
 
   /** `end` ends what the listener works on, if it fails. */
@@ -344,15 +343,11 @@ export class HttpTransport {
       try {
         return begin();
       } catch (error) {
-        return this.#failBegin(error, end);
+        this.#faults.report(error, { component: "transport" });
+        guarded(this.#faults, "transport", end)();
+        return true;
       }
     };
-  }
-
-  #failBegin(error: unknown, end: () => void): true {
-    this.#faults.report(error, { component: "transport" });
-    guarded(this.#faults, "transport", end)();
-    return true;
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
