@@ -1,6 +1,5 @@
 // Lists the credentials that a running server accepts, from the parts that decide about them.
 
-import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { WatchCache } from "@postern/apiserver/cache/watch-cache";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { AccessKeyIndex } from "../features/access-keys/index/access-key-index.ts";
@@ -42,15 +41,15 @@ function listKeys({ keys, cache, prefixes: { accessKeys: prefix } }: Credentials
     .view(prefix)
     .list(prefix)
     .map((object) => {
-      const { metadata, ...rest } = object.decode();
+      const record = object.decode();
       const { key, retired } = readSealedAccessKey(object.decodeSealed());
       const value = key?.id ?? "";
       return {
-        uid: metadata.uid ?? "",
+        uid: record.metadata.uid ?? "",
         value,
         inForce: isGood(value),
         retired: retired.map(({ id }) => id).filter(isGood),
-        rights: rightsDigest(isJsonObject(rest["spec"]) ? rest["spec"] : {}),
+        rights: rightsDigest(record),
       };
     });
 }

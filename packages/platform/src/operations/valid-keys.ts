@@ -3,9 +3,10 @@
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { objectsOf, textOf } from "@postern/apimachinery/json/lenient-json";
+import { objectOf, objectsOf, textOf } from "@postern/apimachinery/json/lenient-json";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
+import type { ObjectMeta } from "@postern/apimachinery/meta/object-meta";
 import { BackupError } from "../foundation/store/backup-error.ts";
 
 export type KnownKey = {
@@ -28,6 +29,12 @@ export type ValidKeys = {
   readonly certificates: readonly string[];
   /** Uids of the access requests whose access lasts. Lists of earlier releases have none. */
   readonly grants: readonly string[];
+};
+
+/** Members of a stored access key. */
+export type RightsSource = {
+  readonly metadata?: Pick<ObjectMeta, "deletionTimestamp">;
+  readonly [member: string]: JsonValue | undefined;
 };
 
 const VERSION = 1;
@@ -59,11 +66,14 @@ export function decodeValidKeys(text: string, serverKeys: readonly Uint8Array[])
   return { takenAt, keys: objectsOf(keys).map(readKey), certificates: textsOf(certificates), grants: textsOf(grants) };
 }
 
-/** Digest of the permissions in a record of an access key. Names, and whether it is disabled, do not count. */
-export function rightsDigest(spec: JsonObject): string {
-  const { displayName: _, description: __, disabled: ___, ...rights } = spec;
+/** Digest of what the record of an access key allows, and until when. Names, and whether it is disabled, do not count. */
+export function rightsDigest(record: RightsSource): string {
+  const { displayName: _, description: __, disabled: ___, ...rights } = objectOf(record["spec"]);
+  // A deletion with a grace period is a revocation that was made already. Keys without one have the digest of earlier releases.
+  const end = record.metadata?.deletionTimestamp;
   return createHash("sha256")
     .update(stringifyJson(sorted(rights) ?? null))
+    .update(typeof end === "string" ? end : "")
     .digest("base64url");
 }
 

@@ -9,12 +9,18 @@ import { createEntryRestorer, type KeyPolicy } from "./restore-entry.ts";
 
 const PREFIXES = { accessKeys: "/keys/", certificates: "/certificates/" };
 const SPEC = { displayName: "CI", user: "dev", scope: { projects: [{ project: "a" }] } };
-const GOOD: KnownKey = { uid: "u1", value: "v1", inForce: true, retired: [], rights: rightsDigest(SPEC) };
+const END = "2026-01-01T00:00:00Z";
+const GOOD: KnownKey = { uid: "u1", value: "v1", inForce: true, retired: [], rights: rightsDigest({ spec: SPEC }) };
 
-const entryOf = (spec: JsonObject = SPEC) => ({
+const entryOf = (spec: JsonObject = SPEC, metadata: JsonObject = {}) => ({
   key: "/keys/ci",
   value: encodeStoredValue(
-    { apiVersion: "management.example.com/v1", kind: "OwnedAccessKey", metadata: { name: "ci", uid: "u1" }, spec },
+    {
+      apiVersion: "management.example.com/v1",
+      kind: "OwnedAccessKey",
+      metadata: { ...metadata, name: "ci", uid: "u1" },
+      spec,
+    },
     {
       key: { id: "v1", digest: "d", structured: true },
       retired: ["r1", "r2"].map((id) => ({ id, digest: "d", structured: true, until: 9e15, nonce: "n" })),
@@ -22,8 +28,8 @@ const entryOf = (spec: JsonObject = SPEC) => ({
   ),
 });
 
-function restored(policy: KeyPolicy, spec?: JsonObject) {
-  const { key, entry } = createEntryRestorer(policy, PREFIXES)(entryOf(spec));
+function restored(policy: KeyPolicy, spec?: JsonObject, metadata?: JsonObject) {
+  const { key, entry } = createEntryRestorer(policy, PREFIXES)(entryOf(spec, metadata));
   if (entry === undefined) return { key };
   const object = CachedObject.fromEntry({ ...entry, revision: 1 });
   const { retired } = readSealedAccessKey(object.decodeSealed());
@@ -57,7 +63,12 @@ describe("the record of an access key", () => {
     ],
     [
       "is disabled where the key opens something else since",
-      inForce({ ...GOOD, rights: rightsDigest({ user: "dev" }) }),
+      inForce({ ...GOOD, rights: rightsDigest({ spec: { user: "dev" } }) }),
+      { key: "disabled", spec: { ...SPEC, disabled: true }, retired: [] },
+    ],
+    [
+      "is disabled where the key was deleted with a grace period since",
+      inForce({ ...GOOD, rights: rightsDigest({ metadata: { deletionTimestamp: END }, spec: SPEC }) }),
       { key: "disabled", spec: { ...SPEC, disabled: true }, retired: [] },
     ],
     ["is disabled on demand", { type: "disable" }, { key: "disabled", spec: { ...SPEC, disabled: true }, retired: [] }],
@@ -68,6 +79,13 @@ describe("the record of an access key", () => {
   it("stays disabled as in the backup, and another display name does not matter", () => {
     const spec = { ...SPEC, displayName: "another", disabled: true };
     expect(restored(inForce(GOOD), spec)).toEqual({ key: "kept", spec, retired: [] });
+  });
+
+  it("stays where its deletion was in the backup already", () => {
+    const metadata = { deletionTimestamp: END };
+    const list = inForce({ ...GOOD, rights: rightsDigest({ metadata, spec: SPEC }) });
+    expect(restored(list, SPEC, metadata).key).toBe("kept");
+    expect(restored(inForce(GOOD), SPEC, metadata).key).toBe("disabled");
   });
 });
 

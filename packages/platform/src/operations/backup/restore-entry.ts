@@ -2,7 +2,7 @@
 // are for one use.
 
 import { MANAGEMENT } from "@postern/api/platform-names";
-import { isJsonObject, type JsonObject } from "@postern/apimachinery/json/json-value";
+import { objectOf } from "@postern/apimachinery/json/lenient-json";
 import { CachedObject, encodeStoredValue } from "@postern/apiserver/cache/cached-object";
 import { readSealedAccessKey, writeSealedAccessKey } from "../../features/access-keys/record/sealed-access-key.ts";
 import { ACCESS_REQUESTS, readRequest } from "../../features/access-requests/request-record.ts";
@@ -13,7 +13,7 @@ import { FIRST_START_KEY } from "../../foundation/store/first-start-mark.ts";
 import { recordPrefixOf } from "../../foundation/store/record-kinds.ts";
 import type { RecordPrefixes } from "../../foundation/store/record-prefixes.ts";
 import type { BackupEntry } from "../entry-frames.ts";
-import { type KnownKey, rightsDigest, type ValidKeys } from "../valid-keys.ts";
+import { type KnownKey, type RightsSource, rightsDigest, type ValidKeys } from "../valid-keys.ts";
 
 /** Which keys, certificates and approved access requests of the backup stay valid. */
 export type KeyPolicy =
@@ -48,17 +48,17 @@ export function createEntryRestorer(policy: KeyPolicy, { accessKeys, certificate
 
   const ofKey = (entry: BackupEntry): RestoredEntry => {
     const object = decode(entry);
-    const { metadata, ...rest } = object.decode();
-    const spec = isJsonObject(rest["spec"]) ? rest["spec"] : {};
+    const record = object.decode();
+    const spec = objectOf(record["spec"]);
     const sealed = readSealedAccessKey(object.decodeSealed());
-    const newer = known.get(metadata.uid ?? "");
+    const newer = known.get(record.metadata.uid ?? "");
     if (policy.type === "in-force" && (newer === undefined || newer.value !== sealed.key?.id)) {
       return { entry: undefined, key: "left out" };
     }
-    const isKept = newer !== undefined && isAsItWas(newer, spec);
+    const isKept = newer !== undefined && isAsItWas(newer, record);
     const retired = sealed.retired.filter(({ id }) => newer?.retired.includes(id) === true);
     const value = encodeStoredValue(
-      { ...object.decode(), spec: isKept ? spec : { ...spec, disabled: true } },
+      { ...record, spec: isKept ? spec : { ...spec, disabled: true } },
       writeSealedAccessKey({ ...sealed, retired }),
     );
     return { entry: { key: entry.key, value }, key: isKept ? "kept" : "disabled" };
@@ -99,8 +99,8 @@ const JOIN_VALUES = recordPrefixOf(MANAGEMENT, "cluster-joins");
 const besides = (prefix: string, resource: string): string =>
   `${prefix.slice(0, prefix.lastIndexOf("/", prefix.length - 2))}/${resource}/`;
 
-/** A key that was narrowed since must not come back as wide as it was. */
-const isAsItWas = ({ inForce, rights }: KnownKey, spec: JsonObject): boolean =>
-  inForce && rights === rightsDigest(spec);
+/** A key that was narrowed, or given an end, since must not come back as wide as it was. */
+const isAsItWas = ({ inForce, rights }: KnownKey, record: RightsSource): boolean =>
+  inForce && rights === rightsDigest(record);
 
 const decode = ({ key, value }: BackupEntry): CachedObject => CachedObject.fromEntry({ key, value, revision: 0 });
