@@ -15,15 +15,15 @@ import type { ObjectConverter } from "./object-converter.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import type { ResourceStorage } from "./resource-storage.ts";
 import { createGenericStore, createServedStore } from "./served-store.ts";
-import { createComputedStore } from "./store/computed-store.ts";
 import type { ContinueTokens } from "./store/continue-token.ts";
+import { type ConvertedRecords, createConvertedRecords } from "./store/conversion/converted-records.ts";
+import { createConvertingStore, watchesInTurns } from "./store/conversion/converting-store.ts";
 import { type ConversionMemory, ConvertedObjectBudget } from "./store/converted-object-budget.ts";
-import { type ConvertedRecords, createConvertedRecords } from "./store/converted-records.ts";
-import { createConvertingStore, watchesInTurns } from "./store/converting-store.ts";
 import { createKeyedLock } from "./store/keyed-lock.ts";
 import { createLimitLocks, type LimitLocks } from "./store/limit-locks.ts";
 import { type CodecCaller, codecOf, type ObjectCodec, PresentedView } from "./store/object-codec.ts";
 import { ParsedObjects } from "./store/parsed-objects.ts";
+import { createComputedStore } from "./store/reads/computed-store.ts";
 import type { StoreContext } from "./store/store-context.ts";
 
 /** A resource that is served. `genericStore` has all of its objects, for code of the server; `servedStore` is what clients see. */

@@ -14,17 +14,17 @@ import { type Awaitable, whenDone } from "../runtime/awaitable.ts";
 import type { CommittedWrite } from "./committed-write.ts";
 import { groupResourceOf, type ResourceDefinition } from "./resource-definition.ts";
 import type { ListPage, ResourceStorage, Selection, UpdateRequest } from "./resource-storage.ts";
-import { schemaCheckedChange, schemaCheckedNew } from "./store/check-schema.ts";
-import { createObject } from "./store/create-object.ts";
-import { deleteCollection } from "./store/delete-collection.ts";
-import { deleteObject } from "./store/delete-object.ts";
-import { getObject } from "./store/get-object.ts";
-import { listObjects } from "./store/list-objects.ts";
-import { type Phase, runPhases } from "./store/run-phases.ts";
+import { getObject } from "./store/reads/get-object.ts";
+import { listObjects } from "./store/reads/list-objects.ts";
+import { watchObjects } from "./store/reads/watch-objects.ts";
+import { narrowed, watchVisible } from "./store/reads/watch-visible.ts";
 import type { StoreContext } from "./store/store-context.ts";
-import { updateObject } from "./store/update-object.ts";
-import { watchObjects } from "./store/watch-objects.ts";
-import { narrowed, watchVisible } from "./store/watch-visible.ts";
+import { schemaCheckedChange, schemaCheckedNew } from "./store/writes/check-schema.ts";
+import { createObject } from "./store/writes/create-object.ts";
+import { deleteCollection } from "./store/writes/delete-collection.ts";
+import { deleteObject } from "./store/writes/delete-object.ts";
+import { type Phase, runPhases } from "./store/writes/run-phases.ts";
+import { updateObject } from "./store/writes/update-object.ts";
 
 export function createServedStore(generic: Required<ResourceStorage>, store: StoreContext): Required<ResourceStorage> {
   const { definition } = store;
