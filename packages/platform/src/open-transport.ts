@@ -64,6 +64,7 @@ export async function openTransport(
     onTakenBack: () => metrics.requestTakenBack(),
     onUnreadCut: () => metrics.unreadResponseCut(),
     limits: transportLimitsOf(configuration, parts.memory),
+    goawayChance: configuration.goawayChance,
     connectionShare: () => connectionShare(share),
     trustedProxies: trustedProxiesOf(configuration),
     handler: starting.handle,

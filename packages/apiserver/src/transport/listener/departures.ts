@@ -1,10 +1,10 @@
-// Connections that end behind their requests, so that their clients open others: those that move to another listener of the port, and all of a listener
-// that retires.
+// Connections that end behind their requests, so that their clients open others: those that move to another listener of the port, those drawn by
+// chance, and all of a listener that retires.
 
 import type { ServerHttp2Session } from "node:http2";
 import { Server } from "node:net";
 import type { TLSSocket } from "node:tls";
-import type { Clock, Scheduler } from "../../runtime/clock.ts";
+import type { Clock, Random, Scheduler } from "../../runtime/clock.ts";
 import { quickTurn } from "./quick-turn.ts";
 
 export type DepartingConnection = {
@@ -18,24 +18,28 @@ export type DepartingConnection = {
   isQuiet: boolean;
 };
 
+type DepartureOptions = {
+  readonly clock: Pick<Clock, "elapsed">;
+  readonly scheduler: Scheduler;
+  readonly random: Random;
+  /** The share of requests over HTTP/2, up to 1, behind which their connection ends. Default: 0. */
+  readonly goawayChance?: number;
+};
+
 /** How often a listener that retires looks for connections without a request. */
 const QUIET_MS = 2_000;
 
 export class Departures {
   readonly #server: Server;
   readonly #connections: ReadonlyMap<unknown, DepartingConnection>;
-  readonly #runtime: { readonly clock: Pick<Clock, "elapsed">; readonly scheduler: Scheduler };
+  readonly #options: DepartureOptions;
   #isRetiring = false;
   #ended: Promise<void> | undefined;
 
-  constructor(
-    server: Server,
-    connections: ReadonlyMap<unknown, DepartingConnection>,
-    runtime: { readonly clock: Pick<Clock, "elapsed">; readonly scheduler: Scheduler },
-  ) {
+  constructor(server: Server, connections: ReadonlyMap<unknown, DepartingConnection>, options: DepartureOptions) {
     this.#server = server;
     this.#connections = connections;
-    this.#runtime = runtime;
+    this.#options = options;
   }
 
   get isRetiring(): boolean {
@@ -60,12 +64,18 @@ export class Departures {
     }
   }
 
+  /** The connection may end behind the request that has just come. */
+  leaveByChance(connection: DepartingConnection): void {
+    const { goawayChance = 0, random } = this.#options;
+    if (goawayChance > 0 && Buffer.from(random.bytes(4)).readUInt32BE() < goawayChance * 2 ** 32) leave(connection);
+  }
+
   /**
    * Stops accepting, and refuses no request: each connection ends behind its requests, however long they take. Resolves when every connection is
    * closed, by whatever.
    */
   async retire(): Promise<void> {
-    await quickTurn(this.#runtime.clock);
+    await quickTurn(this.#options.clock);
     const ended = this.stopListening();
     if (this.#isRetiring) return await ended;
     this.#isRetiring = true;
@@ -77,7 +87,7 @@ export class Departures {
         if (connection.isQuiet) connection.socket.end();
         connection.isQuiet = true;
       }
-      timer = this.#runtime.scheduler.schedule(QUIET_MS, look);
+      timer = this.#options.scheduler.schedule(QUIET_MS, look);
     };
     look();
     await ended;
@@ -97,6 +107,7 @@ export class Departures {
  * learns from this that nothing of it was done: it sends it again on another connection (RFC 9113, section 6.8).
  */
 function leave(connection: DepartingConnection): void {
+  if (connection.isLeaving) return;
   connection.isLeaving = true;
   connection.session?.close();
 }

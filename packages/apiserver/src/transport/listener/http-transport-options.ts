@@ -34,6 +34,8 @@ export type HttpTransportOptions = {
   readonly limits?: Partial<TransportLimits>;
   /** The part of the limits of connections that this listener has, up to 1; it may change. Default: all. */
   readonly connectionShare?: (() => number) | undefined;
+  /** The share of requests over HTTP/2, up to 1, behind which their connection ends. Default: 0. */
+  readonly goawayChance?: number;
   /** Default: none. */
   readonly trustedProxies?: TrustedProxies | undefined;
   readonly onTlsHandshakeError?: () => void;

@@ -1,11 +1,12 @@
 import { once } from "node:events";
-import type { ServerHttp2Stream } from "node:http2";
+import { constants, type ServerHttp2Stream } from "node:http2";
 import { Agent } from "node:https";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silentLogger } from "../../logging/logger.ts";
 import { systemRuntime } from "../../runtime/system-runtime.ts";
 import type { ApiRequest } from "../api-request.ts";
 import { type ApiResponse, jsonResponse } from "../api-response.ts";
+import type { ApiHandler } from "../exchange/serve-exchange.ts";
 import { deferred } from "../testing/deferred.ts";
 import { echo, serveHandler, serverCertificate } from "../testing/serve-handler.ts";
 import { createTestCertificate } from "../testing/test-certificates.ts";
@@ -275,6 +276,43 @@ describe("closing", () => {
     await transport.close({ drainMs: 1 });
     expect(await stuck).toBe("ECONNRESET");
     await Promise.all([readAll(idle), session.closed || once(session, "close")]);
+  });
+});
+
+describe("the chance of a GOAWAY", () => {
+  it("ends the connection behind the requests that are under way on it", async () => {
+    const arrived = deferred();
+    const release = deferred();
+    const handler: ApiHandler = async ({ path }) => {
+      if (path === "/slow") {
+        arrived.resolve();
+        await release.promise;
+      }
+      return jsonResponse(200, path);
+    };
+    const { port } = await serveHandler(handler, {}, { goawayChance: 1 });
+    const session = openHttp2(port);
+    onTestFinished(() => session.destroy());
+    const ended = Promise.all([once(session, "goaway"), once(session, "close")]);
+    const [slow, quick] = [http2(session, { ":path": "/slow" }), http2(session, { ":path": "/quick" })];
+    await arrived.promise;
+    expect([(await quick).status, session.destroyed]).toEqual([200, false]);
+    release.resolve();
+    expect((await slow).body).toBe("/slow");
+    const [[code]] = await ended;
+    expect(code).toBe(constants.NGHTTP2_NO_ERROR);
+  });
+
+  it("leaves connections of HTTP/1.1 alone, and all without a chance", async () => {
+    const certain = await serveHandler(echo, {}, { goawayChance: 1 });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
+    onTestFinished(() => agent.destroy());
+    expect((await http1({ port: certain.port, path: "/", agent })).headers["connection"]).toBe("keep-alive");
+    const { port } = await serveHandler(echo);
+    const session = openHttp2(port);
+    onTestFinished(() => session.destroy());
+    for (let sent = 0; sent < 200; sent++) expect((await http2(session, { ":path": "/" })).status).toBe(200);
+    expect([session.closed, session.destroyed]).toEqual([false, false]);
   });
 });
 

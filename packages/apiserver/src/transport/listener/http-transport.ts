@@ -19,16 +19,10 @@ import { createRequestQueue, type RequestQueue } from "../../limits/request-queu
 import { createFaults, type Faults, guarded } from "../../logging/faults.ts";
 import { createBodyReadThrottle } from "../backpressure/body-read-throttle.ts";
 import { type BusyReaders, createBusyReaders } from "../backpressure/busy-readers.ts";
-import { createReadThrottle, type ReadConnection } from "../backpressure/read-throttle.ts";
+import { createReadThrottle } from "../backpressure/read-throttle.ts";
 import { createUnreadAnswers, type Reader } from "../backpressure/unread-answers.ts";
-import { type Connection, describeConnection } from "../connections/connection.ts";
-import {
-  type ConnectionGate,
-  DROP_MESSAGES,
-  type Guest,
-  installConnectionGate,
-  peerOf,
-} from "../connections/connection-gate.ts";
+import { describeConnection } from "../connections/connection.ts";
+import { type ConnectionGate, DROP_MESSAGES, installConnectionGate, peerOf } from "../connections/connection-gate.ts";
 import { createSessionEnds, endDeadSession, endSession } from "../connections/session-shutdown.ts";
 import type { Exchange } from "../exchange/exchange.ts";
 import {
@@ -52,22 +46,11 @@ import {
   type TransportLimits,
 } from "../transport-limits.ts";
 import { createWatchBacklog, type WatchBacklog } from "../watch-backlog.ts";
-import { type DepartingConnection, Departures } from "./departures.ts";
+import { Departures } from "./departures.ts";
 import type { HttpTransportOptions } from "./http-transport-options.ts";
 import { type ListenAddress, listenOn } from "./listen-on.ts";
+import type { SocketState } from "./socket-state.ts";
 import { installListeners } from "./transport-listeners.ts";
-
-type SocketState = Guest &
-  DepartingConnection & {
-    /** Key for the turns in which requests begin: the last known user of the connection, until then its origin. */
-    client: string;
-    isKnown: boolean;
-    readonly connection: Connection;
-    /** Where it speaks HTTP/2. */
-    reading: ReadConnection | undefined;
-    /** A response over HTTP/1.1 has ended. One function for all of them. */
-    readonly onAnswered: () => void;
-  };
 
 export class HttpTransport {
   /** Ends connections behind their requests. */
@@ -113,7 +96,7 @@ export class HttpTransport {
     };
     this.#http1 = { ...reading, answers: createShortAnswers() };
     this.#server = createTlsServer(options.tls, this.#limits, options.ticketKeys);
-    this.departures = new Departures(this.#server, this.#sockets, { clock, scheduler });
+    this.departures = new Departures(this.#server, this.#sockets, options);
     this.#backlog = createWatchBacklog(this.#limits.watchBacklog);
     this.#busyReaders = createBusyReaders(scheduler);
     this.#gate = installConnectionGate(this.#server, {
@@ -288,7 +271,7 @@ export class HttpTransport {
       this.#guardBegin(
         () => {
           state.reading?.started();
-          return this.#beginStream(stream, headers, rawHeaders, state.connection);
+          return this.#beginStream(stream, headers, rawHeaders, state);
         },
         () => stream.destroy(),
       ),
@@ -306,14 +289,17 @@ export class HttpTransport {
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     rawHeaders: readonly string[],
-    connection: Connection,
+    state: SocketState,
   ): boolean {
     if (stream.destroyed || stream.closed || stream.aborted) {
       this.#options.onTakenBack?.();
       stream.close(constants.NGHTTP2_INTERNAL_ERROR);
       return true;
     }
-    const exchange = asksForTunnel(headers)
+    const { connection } = state;
+    const isTunnel = asksForTunnel(headers);
+    if (!isTunnel) this.departures.leaveByChance(state);
+    const exchange = isTunnel
       ? http2TunnelExchange(stream, headers, rawHeaders, connection, this.#options.random)
       : http2Exchange(stream, headers, rawHeaders, connection);
     return serveExchange(exchange, this.#serve);

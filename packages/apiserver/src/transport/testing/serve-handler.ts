@@ -16,7 +16,9 @@ export const serverCertificate = createTestCertificate();
 export async function serveHandler(
   handler: ApiHandler,
   limits: Partial<TransportLimits> = {},
-  told: Partial<Pick<HttpTransportOptions, "onTakenBack" | "trustedProxies" | "faults" | "scheduler">> = {},
+  told: Partial<
+    Pick<HttpTransportOptions, "onTakenBack" | "trustedProxies" | "faults" | "scheduler" | "goawayChance">
+  > = {},
 ): Promise<{ readonly port: number; readonly transport: HttpTransport }> {
   const transport = createHttpTransport({
     tls: serverCertificate,

@@ -134,10 +134,24 @@ describe("the configuration", () => {
     ["access-key-max-ttl-seconds", "1h"],
     ["kube-config-proxy-fallback", "yes"],
     ["log-level", "loud"],
+    ["goaway-chance", "0.03"],
+    ["goaway-chance", "-0.01"],
+    ["goaway-chance", "1e3"],
+    ["goaway-chance", "."],
     ["store", "postgres"],
     ["store", "etcd://a"],
   ])("refuses --%s %j and names it", async (flag, value) => {
     expect(await refusal({ flags: { [flag]: value } })).toMatch(new RegExp(`^--${flag} must `));
+  });
+
+  it.each([
+    ["0.001", 0.001],
+    [".02", 0.02],
+    ["1e-05", 0.00001],
+    ["0", 0],
+  ])("takes --goaway-chance %s, as kube-apiserver does", async (text, chance) => {
+    expect((await load({ flags: { "goaway-chance": text } })).goawayChance).toBe(chance);
+    expect((await load({ configFile: configFile(`goawayChance: ${text}`) })).goawayChance).toBe(chance);
   });
 
   it("names the place of a wrong value", async () => {

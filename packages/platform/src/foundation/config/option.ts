@@ -8,7 +8,7 @@ export type Option<T> = {
   readonly flag: string;
   /** How the reference and the help print the value, such as `<port>`; "" for a switch. */
   readonly placeholder: string;
-  readonly type: "text" | "integer" | "switch" | "list";
+  readonly type: "text" | "integer" | "number" | "switch" | "list";
   readonly default: T;
   /** Default as people read it, where it is worked out at the start. */
   readonly defaultText: string;
@@ -47,6 +47,19 @@ export const integerOption = <Default extends number | undefined = number>(
     const value = /^-?\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
     if (!(value >= init.min && value <= init.max)) {
       throw new OptionValueError(`must be a whole number from ${init.min} to ${init.max}, not ${quote(text)}`);
+    }
+    return value;
+  });
+
+/** A decimal, such as 0.001. */
+export const numberOption = (
+  init: OptionInit<number> & { readonly min: number; readonly max: number },
+): Option<number> =>
+  option("number", "<number>", init, (raw) => {
+    const text = single(raw);
+    const value = /^\d{0,15}\.?\d{1,15}(e-?\d{1,2})?$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= init.min && value <= init.max)) {
+      throw new OptionValueError(`must be a number from ${init.min} to ${init.max}, not ${quote(text)}`);
     }
     return value;
   });

@@ -1,6 +1,6 @@
 // Options for limits per client.
 
-import { integerOption } from "../option.ts";
+import { integerOption, numberOption } from "../option.ts";
 
 const perSecond = (flag: string, description: string) =>
   integerOption({ flag, default: 0, defaultText: "0 (no limit)", min: 0, max: 1_000_000, description });
@@ -103,6 +103,15 @@ export const limitOptions = {
     max: 1_000_000,
     description:
       "Maximum number of concurrent write requests. Further requests are queued, then answered with 429. 0 for no limit",
+  }),
+  goawayChance: numberOption({
+    flag: "goaway-chance",
+    default: 0,
+    defaultText: "0 (off)",
+    min: 0,
+    max: 0.02,
+    description:
+      "Share of the HTTP/2 requests behind which the client's connection ends, so that clients spread over the servers behind a load balancer and over threads; 0.001 suits most. Requests under way are not affected",
   }),
   connections: {
     max: countOption("max-connections", 20_000, "Maximum number of authenticated connections"),
