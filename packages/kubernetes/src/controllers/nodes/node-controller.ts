@@ -1,5 +1,5 @@
 // Marks Nodes as kube-controller-manager does where no kubelet runs: taints, labels and an annotation, and conditions that are unknown once the
-// client that plays the kubelet is not heard of any more (ADR 318). Pods stay: nothing evicts them.
+// client that plays the kubelet is not heard of any more (ADR 318).
 // Source: k8s.io/kubernetes/pkg/controller/nodelifecycle/node_lifecycle_controller.go, pkg/controller/ttl/ttl_controller.go
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";

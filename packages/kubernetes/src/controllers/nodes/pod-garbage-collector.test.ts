@@ -82,12 +82,14 @@ it("deletes the pods of a Node that has been gone for 40 seconds, as failed ones
   expect(metadata.deletionGracePeriodSeconds).toBe(0);
   expect(status).toMatchObject({
     phase: "Failed",
+    observedGeneration: 1,
     conditions: [
       {
         type: "DisruptionTarget",
         status: "True",
         reason: "DeletionByPodGC",
         message: "PodGC: node no longer exists",
+        observedGeneration: 1,
       },
     ],
   });

@@ -18,7 +18,7 @@ import { createQueueController } from "@postern/apiserver/controllers/queue-cont
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Node } from "../../builtin/workloads/nodes.ts";
-import { withHeldCondition } from "../../builtin/workloads/pods/pod-conditions.ts";
+import { withDisruption } from "../../builtin/workloads/pods/pod-conditions.ts";
 import type { Pod } from "../../builtin/workloads/pods/pods.ts";
 import { readyOf } from "./node-health.ts";
 
@@ -159,14 +159,9 @@ function stateOf(object: CachedObject): PodToEnd {
 const isOutOfService = (node: Node): boolean =>
   readyOf(node)?.status !== "True" && (node.spec?.taints ?? []).some(({ key }) => key === OUT_OF_SERVICE);
 
-const DELETED_NODE = {
-  type: "DisruptionTarget",
-  reason: "DeletionByPodGC",
-  message: "PodGC: node no longer exists",
-};
+const DELETED_NODE = { reason: "DeletionByPodGC", message: "PodGC: node no longer exists" };
 
-function failed({ status = {}, ...pod }: Pod, reason: Cause, now: string): Pod {
-  const { conditions = [] } = status;
-  const added = reason === "orphaned" ? { conditions: withHeldCondition(conditions, DELETED_NODE, now) } : {};
-  return { ...pod, status: { ...status, phase: "Failed", ...added } };
+function failed(pod: Pod, reason: Cause, now: string): Pod {
+  const { status, metadata, ...rest } = reason === "orphaned" ? withDisruption(pod, DELETED_NODE, now) : pod;
+  return { ...rest, metadata, status: { ...status, phase: "Failed", observedGeneration: metadata.generation ?? 0 } };
 }

@@ -12,6 +12,7 @@ import { followOwnedObjects } from "./owned-objects.ts";
 import { createReplicaSetController, REPLICA_SETS, REPLICATION_CONTROLLERS } from "./replica-set-controller.ts";
 import { createResourceClaimController } from "./resource-claims/resource-claim-controller.ts";
 import { createStatefulSetController } from "./stateful-sets/stateful-set-controller.ts";
+import { createTaintEvictionController } from "./taint-evictions/taint-eviction-controller.ts";
 import { createVolumeBinder } from "./volumes/volume-binder.ts";
 import type { WorkloadPort } from "./workload-port.ts";
 
@@ -75,6 +76,7 @@ function startAll(base: ControllerPort, { resource }: WorkloadControllersDeps): 
     createDaemonSetController(port, revisions),
     createVolumeBinder(port),
     createResourceClaimController(port),
+    createTaintEvictionController(port),
   ];
   return {
     async idle() {

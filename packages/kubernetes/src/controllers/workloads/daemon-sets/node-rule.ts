@@ -10,9 +10,8 @@ import {
 import { compileLabelSelector, labelOperatorOf } from "@postern/apimachinery/selectors/label-selector";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
-import type { Toleration } from "../../../builtin/workloads/admission/tolerations.ts";
-import type { Taint } from "../../../builtin/workloads/nodes.ts";
 import type { PodSpec } from "../../../builtin/workloads/pods/pod-fields.ts";
+import { matchingToleration } from "../matching-tolerations.ts";
 import type { WorkloadPort } from "../workload-port.ts";
 import { daemonTolerations } from "./daemon-set.ts";
 import type { NodeState } from "./followed-nodes.ts";
@@ -85,13 +84,13 @@ export function fitTest(spec: PodSpec): (node: NodeState) => NodeFit {
   );
   const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   const terms = required?.nodeSelectorTerms?.map(termTest);
-  const isTolerated = tolerationTest(daemonTolerations(spec));
+  const matching = matchingToleration(daemonTolerations(spec));
   return (node) => {
     const isElsewhere = nodeName !== "" && nodeName !== node.name;
     if (isElsewhere || !selects.matches(node.labels) || terms?.some((matches) => matches(node)) === false)
       return "leave";
     const untolerated = node.taints.filter(({ effect }) => effect === "NoExecute" || effect === "NoSchedule");
-    const remaining = untolerated.filter((taint) => !isTolerated(taint));
+    const remaining = untolerated.filter((taint) => matching(taint) === undefined);
     if (remaining.length === 0) return "run";
     return remaining.some(({ effect }) => effect === "NoExecute") ? "leave" : "stay";
   };
@@ -120,19 +119,4 @@ function requirementsOf(expressions: readonly Expression[]): readonly LabelRequi
     if (error instanceof SelectorError) return undefined;
     throw error;
   }
-}
-
-/** Looked up, not compared one by one: a Node may have very many taints, and a template as many tolerations. */
-function tolerationTest(tolerations: readonly Toleration[]): (taint: Taint) => boolean {
-  const textOf = (...parts: readonly string[]): string => parts.join("\n");
-  const tolerated = new Set(
-    tolerations.flatMap(({ key = "", operator = "", value = "", effect = "" }) => {
-      if (operator === "Exists") return [textOf(key, effect)];
-      return operator === "" || operator === "Equal" ? [textOf(key, effect, value)] : [];
-    }),
-  );
-  return ({ key, effect, value = "" }) =>
-    ["", key].some((name) =>
-      ["", effect].some((each) => tolerated.has(textOf(name, each)) || tolerated.has(textOf(name, each, value))),
-    );
 }
