@@ -21,6 +21,7 @@ import { checkLiterals } from "./check-literals.ts";
 import { overloadsOf, TYPE_VALUES } from "./functions/cel-library.ts";
 import { SORT_BY_KEYS } from "./functions/list-functions.ts";
 import { BIND } from "./parse-cel.ts";
+import { fieldNamed } from "./schema-type.ts";
 
 export type CelVariables = { readonly [name: string]: CelType };
 /** The type of a field of the message type with this name; undefined where there is no such type. */
@@ -174,7 +175,7 @@ function checkField(operand: CelType, field: string, at: number, scope: Environm
   const type = resolve(operand, scope.bindings);
   switch (type.kind) {
     case "object":
-      return type.fields.get(field)?.type ?? report(scope, `undefined field '${field}'`, at);
+      return fieldNamed(type.fields, field)?.type ?? report(scope, `undefined field '${field}'`, at);
     case "map":
       return type.value;
     case "optional":

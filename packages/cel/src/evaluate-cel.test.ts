@@ -148,6 +148,7 @@ describe("an expression that is true", () => {
     "'a' in self.tags && 'app' in self.labels && !('z' in self.tags)",
     "self.ports[1].port == 443 && self.labels['a/b'] == 'y'",
     "self.dash__dash__ed && self.dot__dot__ted && self.__namespace__ && self.under__underscores__score",
+    "self.namespace && has(self.namespace) && self.?namespace.hasValue() && dyn(self)['namespace'] && dyn(self)['dash-ed']",
     "self.ports.all(p, p.port < 1000) && self.ports.exists(p, p.port == 443)",
     "!self.tags.exists_one(t, t == 'b') && self.tags.exists_one(t, t == 'a')",
     "self.ports.filter(p, p.port > 100).map(p, p.port) == [443]",

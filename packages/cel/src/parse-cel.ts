@@ -33,14 +33,16 @@ const LEVELS: readonly (readonly string[])[] = [
 const MAX_DEPTH = 250;
 export const TOO_DEEP = `expression recursion limit exceeded: ${MAX_DEPTH}`;
 
-const RESERVED = new Set(
+/** Words that no variable has as its name. */
+export const RESERVED_WORDS: ReadonlySet<string> = new Set(
   "as break const continue else false for function if import in let loop package namespace null return true var void while".split(
     " ",
   ),
 );
 
 /** Whether a name can be used for a variable. */
-export const isCelIdentifier = (name: string): boolean => /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) && !RESERVED.has(name);
+export const isCelIdentifier = (name: string): boolean =>
+  /^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) && !RESERVED_WORDS.has(name);
 
 /** How many variables a macro has, and how many bodies. */
 type MacroForm = readonly [variables: number, bodies: number];
@@ -263,7 +265,7 @@ class Parser {
   #named({ text, at }: CelToken): CelExpression {
     if (text === "true" || text === "false") return { type: "literal", at, value: text === "true" };
     if (text === "null") return { type: "literal", at, value: null };
-    if (RESERVED.has(text)) throw new CelSyntaxError(`reserved identifier: ${text}`, at);
+    if (RESERVED_WORDS.has(text)) throw new CelSyntaxError(`reserved identifier: ${text}`, at);
     const call = this.#peek();
     if (!this.#take("(")) return { type: "identifier", at, name: text };
     const args = this.#arguments();

@@ -3,6 +3,7 @@
 
 import { type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
 import { type CelField, type CelType, readCelType } from "./cel-type.ts";
+import { RESERVED_WORDS } from "./parse-cel.ts";
 
 const STRING_FORMATS: { readonly [format: string]: CelType } = {
   byte: readCelType("bytes"),
@@ -90,11 +91,6 @@ function identityOf(schema: StructuralSchema): Pick<Extract<CelType, { readonly 
   }
 }
 
-const KEYWORDS = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
-    " ",
-  ),
-);
 const ESCAPES: { readonly [text: string]: string } = {
   __: "__underscores__",
   ".": "__dot__",
@@ -102,9 +98,15 @@ const ESCAPES: { readonly [text: string]: string } = {
   "/": "__slash__",
 };
 
+const reservedName = (word: string): string => `__${word}__`;
+
+/** A field by its name in an expression: that of a reserved word may be the word itself, as for `FindStructFieldType` of pkg/cel/types.go. */
+export const fieldNamed = (fields: ReadonlyMap<string, CelField>, name: string): CelField | undefined =>
+  fields.get(name) ?? (RESERVED_WORDS.has(name) ? fields.get(reservedName(name)) : undefined);
+
 /** The name that expressions have for a property; undefined for one that they cannot name. */
 export function escapeCelName(property: string): string | undefined {
-  if (KEYWORDS.has(property)) return `__${property}__`;
+  if (RESERVED_WORDS.has(property)) return reservedName(property);
   if (!/^[A-Za-z_./-][A-Za-z0-9_./-]*$/.test(property)) return undefined;
   return property.replace(/__|[./-]/g, (text) => ESCAPES[text] ?? text);
 }

@@ -199,7 +199,7 @@ class JsonObjectValue extends JsonValues {
   }
 
   protected find(key: string) {
-    const field = this.#fields.get(key);
+    const field = this.#fields.get(key) ?? this.#fields.get(namesByProperty(this.#fields).get(key) ?? key);
     const property = field?.property ?? key;
     const json = Object.hasOwn(this.json, property) ? this.json[property] : undefined;
     if (json === undefined || json === null) return undefined;
