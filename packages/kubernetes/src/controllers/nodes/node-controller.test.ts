@@ -9,6 +9,7 @@ import { createTestCluster, type TestCluster } from "../../builtin/testing/test-
 import { nodes } from "../../builtin/workloads/nodes.ts";
 import { createNodeController } from "./node-controller.ts";
 import { MONITOR_GRACE_MS, STARTUP_GRACE_MS } from "./node-health.ts";
+import { TAINT_EVERY_MS } from "./node-zones.ts";
 
 let cluster: TestCluster;
 let time: ManualTime;
@@ -209,4 +210,84 @@ it("does it once where several servers follow the Nodes", async () => {
   await expect.poll(taints).toEqual([UNREACHABLE]);
   await cluster.delete("nodes", { name: "n" });
   await expect.poll(() => [...events()].sort()).toEqual(["NodeNotReady", "RegisteredNode", "RemovingNode"]);
+});
+
+/** A Node whose kubelet says so. */
+async function createBeating(name: string, status: string, labels: object = {}): Promise<void> {
+  await cluster.create("nodes", { metadata: { name, labels } });
+  await setReady(name, status);
+}
+async function setReady(name: string, status: string): Promise<void> {
+  const now = formatTimestamp(time.clock.now());
+  const conditions = [{ type: "Ready", status, lastHeartbeatTime: now, lastTransitionTime: now }];
+  await cluster.update("nodes", { name, subresource: "status" }, (current) => ({
+    ...current,
+    status: { ...current.status, conditions },
+  }));
+  await isWritten();
+}
+const evicting = (...names: string[]) =>
+  names.map((name) =>
+    (node(name).spec.taints ?? []).flatMap(({ key, effect }: any) => (effect === "NoExecute" ? [key] : [])),
+  );
+const NOT_READY = "node.kubernetes.io/not-ready";
+const ZONE = "topology.kubernetes.io/zone";
+
+it("evicts from a Node that is not ready while another one is, and no more when it is ready", async () => {
+  await createBeating("other", "True");
+  await createBeating("n", "False");
+  expect(evicting("other", "n")).toEqual([[], [NOT_READY]]);
+  await setReady("n", "Unknown");
+  expect(evicting("n")).toEqual([[UNREACHABLE]]);
+  await setReady("n", "True");
+  expect(evicting("n")).toEqual([[]]);
+});
+
+it("evicts from one Node of each zone in ten seconds", async () => {
+  await createBeating("other", "True");
+  for (const name of ["a", "b", "c"]) await createBeating(name, "True", { [ZONE]: "1" });
+  await createBeating("x", "True", { [ZONE]: "2" });
+  for (const name of ["a", "b", "x"]) await setReady(name, "False");
+  expect(evicting("a", "b", "x")).toEqual([[NOT_READY], [], [NOT_READY]]);
+  time.advance(TAINT_EVERY_MS - 1);
+  await isWritten();
+  expect(evicting("b")).toEqual([[]]);
+  time.advance(1);
+  await isWritten();
+  expect(evicting("b")).toEqual([[NOT_READY]]);
+});
+
+it("evicts no more when no Node is ready, and again when one is", async () => {
+  await createBeating("a", "True");
+  await createBeating("n", "False");
+  expect(evicting("n")).toEqual([[NOT_READY]]);
+  await setReady("a", "False");
+  expect(evicting("a", "n")).toEqual([[], []]);
+  time.advance(TAINT_EVERY_MS);
+  await setReady("a", "True");
+  expect(evicting("a", "n")).toEqual([[], [NOT_READY]]);
+});
+
+it("evicts from no Node of a small zone of which more than half are not ready", async () => {
+  await createBeating("other", "True");
+  for (const name of ["a", "b", "c", "d"]) await createBeating(name, "True", { [ZONE]: "1" });
+  for (const name of ["a", "b", "c"]) await setReady(name, "False");
+  time.advance(TAINT_EVERY_MS);
+  await isWritten();
+  time.advance(TAINT_EVERY_MS);
+  await isWritten();
+  // The first two were not more than half of them.
+  expect(evicting("a", "b", "c")).toEqual([[NOT_READY], [], []]);
+  await setReady("c", "True");
+  expect(evicting("b", "c")).toEqual([[NOT_READY], []]);
+});
+
+it("leaves such a taint to clients where nothing is known of the Node, and takes it from a new one", async () => {
+  await createBeating("other", "True");
+  await create({ spec: { taints: [{ key: UNREACHABLE, effect: "NoExecute" }] } });
+  await isWritten();
+  expect(evicting("n")).toEqual([[]]);
+  await change((current) => ({ ...current, spec: { taints: [{ key: UNREACHABLE, effect: "NoExecute" }] } }));
+  await isWritten();
+  expect(evicting("n")).toEqual([[UNREACHABLE]]);
 });

@@ -10,12 +10,15 @@ import { followView } from "@postern/apiserver/cache/view-informer";
 import { ignoringConflicts, updateControlled, updateStatus } from "@postern/apiserver/controllers/controlled-objects";
 import type { ControlledResource, Controller, ControllerPort } from "@postern/apiserver/controllers/controller-port";
 import { createEventRecorder } from "@postern/apiserver/controllers/event-recorder";
-import { createQueueController } from "@postern/apiserver/controllers/queue-controller";
+import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
+import { createScans } from "@postern/apiserver/controllers/scans";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
+import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import type { Node } from "../../builtin/workloads/nodes.ts";
 import { retryLater } from "../workloads/workload-port.ts";
 import { asLost, isHeardAlike, NodeHealth, readyOf } from "./node-health.ts";
-import { createNodeTtl, withMarks } from "./node-marks.ts";
+import { createNodeTtl, evictingTaintOf, hasEvictingTaint, withMarks } from "./node-marks.ts";
+import { NodeZones } from "./node-zones.ts";
 
 export type NodeControllerDeps = {
   readonly nodes: ControlledResource;
@@ -27,6 +30,7 @@ export type NodeControllerDeps = {
 const LEASE_NAMESPACE = "kube-node-lease";
 
 const readMeta = createMemberReader({ metadata: { name: true, uid: true } });
+const readNode = createMemberReader({ spec: { taints: true }, status: { conditions: true } });
 const readLease = createMemberReader({ spec: { renewTime: true } });
 
 export function createNodeController(port: ControllerPort, { nodes, leases, events }: NodeControllerDeps): Controller {
@@ -40,21 +44,47 @@ export function createNodeController(port: ControllerPort, { nodes, leases, even
   });
   const health = new NodeHealth(clock);
   const ttlOf = createNodeTtl();
+  const scans = createScans();
   const queue = new WorkQueue(port, { name: "node_lifecycle", process, concurrency: 1 });
+  const zones = new NodeZones(clock, (key) => queue.add(key));
 
   async function process(key: string, signal: AbortSignal): Promise<void> {
+    await scans.idle();
     // Stored objects have passed the schema of their kind, here and below.
     const node = nodes.view.get(key)?.decode() as Node | undefined;
     if (node === undefined) return;
-    const mark = (current: KubeObject): KubeObject =>
-      withMarks(current as Node, ttlOf(nodes.view.count(nodes.keys.prefix)), formatTimestamp(clock.now()));
+    const { evicting, delayMs } = evictionOf(key, node);
+    const ready = readyOf(node)?.status;
+    const mark = (current: KubeObject): KubeObject => {
+      // It is ready again meanwhile, or has been lost: the change is on the way here.
+      const wanted = readyOf(current as Node)?.status === ready ? evicting : undefined;
+      const ttl = ttlOf(nodes.view.count(nodes.keys.prefix));
+      return withMarks(current as Node, ttl, formatTimestamp(clock.now()), wanted);
+    };
     if (mark(node) !== node)
       await ignoringConflicts(() => updateControlled(port, nodes, node, { transform: mark }, signal));
     const left = health.left(key, node, leases.view.get(leaseOf(node)) !== undefined);
-    if (left === undefined) return;
     // Leases are renewed without a look at the Node, so that the time may have moved by then.
-    if (left > 0) return retryLater(queue, key, left);
-    await markLost(node, signal);
+    if (left !== undefined && left <= 0) return await markLost(node, signal);
+    const next = Math.min(left ?? Number.POSITIVE_INFINITY, delayMs ?? Number.POSITIVE_INFINITY);
+    if (next !== Number.POSITIVE_INFINITY) retryLater(queue, key, next);
+  }
+
+  /** The taint `NoExecute` that the Node gets or keeps, as `withMarks` takes it, and when to look again. */
+  function evictionOf(
+    key: string,
+    node: Node,
+  ): { readonly evicting: string | null | undefined; readonly delayMs?: number } {
+    const wanted = evictingTaintOf(readyOf(node)?.status);
+    if (zones.takeClearing(key)) return { evicting: null };
+    if (typeof wanted !== "string" || hasEvictingTaint(node)) {
+      zones.stopWaiting(key);
+      return { evicting: wanted };
+    }
+    const delayMs = zones.delayMs(key);
+    if (delayMs !== 0) return { evicting: undefined, ...(delayMs === undefined ? {} : { delayMs }) };
+    zones.take(key);
+    return { evicting: wanted };
   }
 
   async function markLost(node: Node, signal: AbortSignal): Promise<void> {
@@ -84,17 +114,36 @@ export function createNodeController(port: ControllerPort, { nodes, leases, even
     say(name, uid, reason, `Node ${name} event: ${what(name)}`, `${uid.replaceAll("-", "")}${reason.toLowerCase()}`);
   }
 
+  function seeZone(object: CachedObject): boolean {
+    const node = object.read(readNode) as Node;
+    const isTainted = hasEvictingTaint(node);
+    zones.set(object.key, { labels: object.labels, isReady: readyOf(node)?.status === "True", isTainted });
+    return isTainted;
+  }
+
   const followNodes = followView({ view: nodes.view, prefix: nodes.keys.prefix }, scheduler, {
     replace(objects) {
-      health.keep(new Set(objects.map(({ key }) => key)));
-      for (const { key } of objects) queue.add(key);
+      const keys = new Set(objects.map(({ key }) => key));
+      health.keep(keys);
+      zones.keep(keys);
+      const look = (object: CachedObject): void => {
+        // Later changes have arrived as changes.
+        if (nodes.view.get(object.key) === object) seeZone(object);
+        queue.add(object.key);
+      };
+      scans.add(inSlices(objects, look, scans.signal).then(() => zones.start()));
     },
     put(object, previous) {
-      if (previous === undefined) sayOnce(object, "RegisteredNode", (name) => `Registered Node ${name} in Controller`);
+      const isTainted = seeZone(object);
+      if (previous === undefined) {
+        sayOnce(object, "RegisteredNode", (name) => `Registered Node ${name} in Controller`);
+        if (isTainted) zones.clear(object.key);
+      }
       queue.add(object.key);
     },
     delete(object) {
       health.forget(object.key);
+      zones.forget(object.key);
       sayOnce(object, "RemovingNode", (name) => `Removing Node ${name} from Controller`);
     },
   });
@@ -104,7 +153,11 @@ export function createNodeController(port: ControllerPort, { nodes, leases, even
         health.renew(nodes.keys.of("", leases.keys.parse(lease.key).name));
     },
   });
-  return createQueueController(queue, [followNodes, followLeases, { [Symbol.dispose]: () => lifetime.abort() }]);
+  return createQueueController(filledQueue(scans, queue), [
+    followNodes,
+    followLeases,
+    { [Symbol.dispose]: () => lifetime.abort() },
+  ]);
 }
 
 function renewedAt(lease: CachedObject): unknown {

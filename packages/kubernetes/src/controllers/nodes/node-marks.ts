@@ -41,14 +41,35 @@ const CONDITION_TAINTS: readonly { readonly type: string; readonly status: strin
   { type: "PIDPressure", status: "True", key: "node.kubernetes.io/pid-pressure" },
 ];
 
+const [NOT_READY, UNREACHABLE] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+
+const EVICTING_TAINTS: ReadonlySet<string> = new Set([NOT_READY, UNREACHABLE]);
+
+const isEvicting = ({ key, effect }: Taint): boolean => effect === "NoExecute" && EVICTING_TAINTS.has(key);
+
+/** Whether the Node has a taint that evicts pods because it is not ready. */
+export const hasEvictingTaint = ({ spec }: Node): boolean => (spec?.taints ?? []).some(isEvicting);
+
+/**
+ * The key of the taint `NoExecute` that a Node of this condition `Ready` gets, when its turn comes; null for none, undefined where a client has not said
+ * yet whether it is ready.
+ */
+export function evictingTaintOf(ready: string | undefined): string | null | undefined {
+  if (ready === undefined) return undefined;
+  return ready === "True" ? null : ready === "False" ? NOT_READY : UNREACHABLE;
+}
+
 const KEPT_TAINTS: ReadonlySet<string> = new Set([UNSCHEDULABLE, ...CONDITION_TAINTS.map(({ key }) => key)]);
 
-/** The same object where nothing is to be changed. `now` is an RFC 3339 time. */
-export function withMarks(node: Node, ttlSeconds: number, now: string): Node {
+/**
+ * The same object where nothing is to be changed. `evicting` is the key of the taint `NoExecute` that the Node is to have, null for none, undefined where
+ * it keeps what it has. `now` is an RFC 3339 time.
+ */
+export function withMarks(node: Node, ttlSeconds: number, now: string, evicting?: string | null): Node {
   const { annotations, labels } = node.metadata;
   const ttl = String(ttlSeconds);
   const newLabels = labels === undefined ? undefined : withFollowing(labels);
-  const taints = taintsOf(node, now);
+  const taints = taintsOf(node, now, evicting);
   if (annotations?.[TTL] === ttl && newLabels === labels && taints === node.spec?.taints) return node;
   const { taints: _taints, ...spec } = node.spec ?? {};
   return {
@@ -73,20 +94,28 @@ function withFollowing(labels: Labels): Labels {
 }
 
 /** Taints of other effects and keys belong to clients. */
-function taintsOf({ spec, status }: Node, now: string): readonly Taint[] | undefined {
-  const wanted = new Set(
-    (status?.conditions ?? []).flatMap((condition) =>
-      CONDITION_TAINTS.filter(({ type, status: holds }) => condition.type === type && condition.status === holds).map(
-        ({ key }) => key,
-      ),
+function taintsOf(
+  { spec, status }: Node,
+  now: string,
+  evicting: string | null | undefined,
+): readonly Taint[] | undefined {
+  const wanted = (status?.conditions ?? []).flatMap((condition) =>
+    CONDITION_TAINTS.filter(({ type, status: holds }) => condition.type === type && condition.status === holds).map(
+      ({ key }) => ({ key, effect: "NoSchedule" }),
     ),
   );
-  if (spec?.unschedulable === true) wanted.add(UNSCHEDULABLE);
+  if (spec?.unschedulable === true) wanted.push({ key: UNSCHEDULABLE, effect: "NoSchedule" });
+  if (typeof evicting === "string") wanted.push({ key: evicting, effect: "NoExecute" });
+  const textOf = ({ key, effect }: Pick<Taint, "key" | "effect">): string => `${effect} ${key}`;
+  const wantedTexts = new Set(wanted.map(textOf));
   const taints = spec?.taints ?? [];
-  const isKept = ({ key, effect }: Taint): boolean => effect === "NoSchedule" && KEPT_TAINTS.has(key);
-  const present = new Set(taints.filter(isKept).map(({ key }) => key));
-  const left = taints.filter((taint) => !isKept(taint) || wanted.has(taint.key));
-  const added = [...wanted].filter((key) => !present.has(key));
+  const isKept = (taint: Taint): boolean =>
+    taint.effect === "NoSchedule" ? KEPT_TAINTS.has(taint.key) : evicting !== undefined && isEvicting(taint);
+  const present = new Set(taints.filter(isKept).map(textOf));
+  const left = taints.filter((taint) => !isKept(taint) || wantedTexts.has(textOf(taint)));
+  const added = wanted.filter(
+    (taint, at) => !present.has(textOf(taint)) && wanted.findIndex((other) => textOf(other) === textOf(taint)) === at,
+  );
   if (left.length === taints.length && added.length === 0) return spec?.taints;
-  return [...left, ...added.map((key) => ({ key, effect: "NoSchedule", timeAdded: now }))];
+  return [...left, ...added.map((taint) => ({ ...taint, timeAdded: now }))];
 }
