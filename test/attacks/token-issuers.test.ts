@@ -164,3 +164,25 @@ test("keys that the issuer takes back verify nothing, and new ones are found by 
   expect(rolling.requests.length).toBe(asked);
   await rolling[Symbol.asyncDispose]();
 });
+
+test("a project names fifty issuers, however many rules it has (security book 50)", async () => {
+  const path = "namespaces/p-default/trustrules";
+  const spec = (at: number) => ({ issuer: { url: `https://127.0.0.1:1/${at}` }, scope: undefined });
+  const change = (name: string, at: number) =>
+    server.must({
+      method: "PATCH",
+      path: `${path}/${name}`,
+      body: { spec: { issuer: spec(at).issuer } },
+      headers: { "content-type": "application/merge-patch+json" },
+    });
+  const refused = "may name 50 issuers";
+  for (let at = 1; at <= 50; at++) await rule(`many-${at}`, spec(at), path);
+  await expect(rule("more", spec(51), path)).rejects.toThrow(refused);
+  await rule("more", spec(50), path);
+  await expect(change("more", 51)).rejects.toThrow(refused);
+  await change("more", 1);
+  await server.must({ method: "DELETE", path: `${path}/many-2` });
+  await change("more", 51);
+  await expect(rule("many-2", spec(2), path)).rejects.toThrow(refused);
+  await rule("unlimited", spec(52));
+});

@@ -17,7 +17,12 @@ export type TrustRules = KeyGrants &
     get(id: string): TrustRuleState | undefined;
     /** Those that name the issuer, disabled ones among them. */
     ofIssuer(issuer: string): readonly TrustRuleState[];
+    /** Those whose keys come from the source. */
+    ofSource(id: string): readonly TrustRuleState[];
+    /** One rule of each source. */
     all(): Iterable<TrustRuleState>;
+    /** The ids of the sources that the rules of a project name. */
+    sourcesOf(project: string): ReadonlyMap<string, unknown>;
   };
 
 /**
@@ -28,7 +33,9 @@ export function openTrustRules({ names, objects, runtime, onError }: Foundation)
   const aliases = restrictionNames(names.name);
   const byKey = new Map<string, TrustRuleState>();
   const byId = new Map<string, TrustRuleState>();
-  const byIssuer = new Map<string, Set<TrustRuleState>>();
+  const byIssuer: Groups = new Map();
+  const bySource: Groups = new Map();
+  const byProject = new Map<string, Groups>();
   const listeners = new ChangeListeners();
   const lost = new Set<string>();
 
@@ -37,9 +44,12 @@ export function openTrustRules({ names, objects, runtime, onError }: Foundation)
     if (known === undefined) return;
     byKey.delete(key);
     byId.delete(known.id);
-    const others = byIssuer.get(known.source.issuer);
-    others?.delete(known);
-    if (others?.size === 0) byIssuer.delete(known.source.issuer);
+    leave(byIssuer, known.source.issuer, known);
+    leave(bySource, known.source.id, known);
+    const sources = byProject.get(known.project ?? "");
+    if (sources === undefined) return;
+    leave(sources, known.source.id, known);
+    if (sources.size === 0) byProject.delete(known.project ?? "");
   };
   const put = (object: CachedObject): void => {
     remove(object.key);
@@ -51,8 +61,10 @@ export function openTrustRules({ names, objects, runtime, onError }: Foundation)
       const rule = readTrustRule(object, project, aliases);
       byKey.set(object.key, rule);
       byId.set(rule.id, rule);
-      const others = byIssuer.get(rule.source.issuer) ?? new Set();
-      byIssuer.set(rule.source.issuer, others.add(rule));
+      join(byIssuer, rule.source.issuer, rule);
+      join(bySource, rule.source.id, rule);
+      const sources: Groups = byProject.get(project ?? "") ?? new Map();
+      byProject.set(project ?? "", join(sources, rule.source.id, rule));
     } catch (error) {
       onError(error, "trust-rules");
     }
@@ -77,7 +89,11 @@ export function openTrustRules({ names, objects, runtime, onError }: Foundation)
   return {
     get: (id) => (lost.size === 0 ? byId.get(id) : undefined),
     ofIssuer: (issuer) => (lost.size === 0 ? [...(byIssuer.get(issuer) ?? [])] : []),
-    all: () => byKey.values(),
+    ofSource: (id) => [...(bySource.get(id) ?? [])],
+    *all() {
+      for (const [first] of bySource.values()) if (first !== undefined) yield first;
+    },
+    sourcesOf: (project) => byProject.get(project) ?? NO_SOURCES,
     keyRefusalOf(grant, key) {
       // Nothing is known to be over, so that nothing is deleted for it.
       if (lost.size > 0) return { reason: "Unknown", message: "the trust rules are being loaded" };
@@ -89,6 +105,19 @@ export function openTrustRules({ names, objects, runtime, onError }: Foundation)
       listeners.clear();
     },
   };
+}
+
+type Groups = Map<string, Set<TrustRuleState>>;
+
+const NO_SOURCES: ReadonlyMap<string, unknown> = new Map();
+
+const join = (groups: Groups, id: string, rule: TrustRuleState): Groups =>
+  groups.set(id, (groups.get(id) ?? new Set()).add(rule));
+
+function leave(groups: Groups, id: string, rule: TrustRuleState): void {
+  const others = groups.get(id);
+  others?.delete(rule);
+  if (others?.size === 0) groups.delete(id);
 }
 
 function refusalBy(rule: TrustRuleState | undefined, grant: KeyGrant, key: GrantedKey): KeyRefusal | undefined {

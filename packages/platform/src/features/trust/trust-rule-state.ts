@@ -23,6 +23,8 @@ import type { SourceRanges } from "../access-keys/source-ranges.ts";
 import { isPermissionSubset } from "../access-keys/validity/permission-subset.ts";
 
 export type TrustRuleState = {
+  /** In the store. */
+  readonly key: string;
   /** Such as `clustertrustrules/deploy`, or `trustrules/p-team/deploy`. */
   readonly id: string;
   /** As requests name it: `deploy`, or `team/deploy`. */
@@ -84,6 +86,7 @@ export function readTrustRule(
   const restrictions = restrictionsOf(jsonOf({ scope, rules: spec.rules }), names);
   const isTooWide = project !== undefined && !isPermissionSubset(restrictions, projectBounds(project));
   return {
+    key: object.key,
     id: trustRuleId(namespace, name),
     title: project === undefined ? name : `${project}/${name}`,
     name,
@@ -130,7 +133,8 @@ export const projectBounds = (project: string): AccessKeyRestrictions => ({
   ruleSets: [],
 });
 
-function sourceOf({ issuer }: TrustRuleSpec, isTenants: boolean): IssuerSource {
+/** `isTenants`: the rule is one of a project. */
+export function sourceOf({ issuer }: TrustRuleSpec, isTenants: boolean): IssuerSource {
   const { discoveryURL, certificateAuthority, jwks } = issuer;
   const url = issuerUrlOf(issuer);
   const place = [url, discoveryURL ?? null, certificateAuthority ?? null, jwks ?? null, isTenants];

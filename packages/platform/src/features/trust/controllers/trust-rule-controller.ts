@@ -46,10 +46,7 @@ export function createTrustRuleController(
   const following = [
     followKeys(resource, scheduler, (key) => queue.add(key)),
     issuerKeys.onChange(({ id }) => {
-      for (const { key } of resource.view.list(resource.keys.prefix)) {
-        const { namespace, name } = resource.keys.parse(key);
-        if (rules.get(trustRuleId(namespace, name))?.source.id === id) queue.add(key);
-      }
+      for (const { key } of rules.ofSource(id)) if (key.startsWith(resource.keys.prefix)) queue.add(key);
     }),
   ];
   return createQueueController(queue, following);

@@ -21,6 +21,7 @@ export function trustKinds(
   { trust, keys, directory, authorization }: TrustKindsNeeds,
 ): { readonly [kind in "trustRules" | "clusterTrustRules"]: ResourceDefinition } {
   const { authorizer, ruleResolver, checkMembership } = authorization;
-  const deps = { names, configuration, keys: keys.index, directory, authorizer, ruleResolver, checkMembership };
+  const { rules } = trust;
+  const deps = { names, configuration, keys: keys.index, directory, authorizer, ruleResolver, checkMembership, rules };
   return { trustRules: trustRules(trust, deps), clusterTrustRules: clusterTrustRules(trust, deps) };
 }

@@ -13,11 +13,13 @@ import { type CreatorLimitsDeps, creatorError } from "../../../access-keys/kinds
 import { keyOfRequest, limitingMakersOf } from "../../../access-keys/kinds/owned-access-keys/lineage.ts";
 import { isPermissionSubset } from "../../../access-keys/validity/permission-subset.ts";
 import type { Authorization } from "../../../authorization/feature.ts";
+import type { TrustRules } from "../../trust-rule-index.ts";
 import {
   CLUSTER_TRUST_RULES,
   grantedScopeOf,
   projectBounds,
   readSealedTrustRule,
+  sourceOf,
   TRUST_RULES,
   termsOf,
   writeSealedTrustRule,
@@ -25,7 +27,11 @@ import {
 import { mayUseBot } from "./project-bots.ts";
 import { validateTrustRule } from "./validation.ts";
 
-export type TrustRuleDeps = CreatorLimitsDeps & Pick<Authorization, "ruleResolver" | "checkMembership">;
+export type TrustRuleDeps = CreatorLimitsDeps &
+  Pick<Authorization, "ruleResolver" | "checkMembership"> & { readonly rules: Pick<TrustRules, "sourcesOf"> };
+
+/** The keys of each are fetched by every server, and remain in memory. */
+const MAX_ISSUERS_OF_PROJECT = 50;
 
 const NOT_NARROWED =
   "spec.scope: unset, and so are rules: issued keys have all permissions of the user; list the projects, clusters or virtual clusters that the job needs";
@@ -63,6 +69,11 @@ export function trustRuleStrategy(deps: TrustRuleDeps): Strategy<TrustRule> {
       project === undefined ? false : await mayUseBot(user, project, context, deps),
     );
     if (fault !== undefined) throw refuse(fault);
+    const known = deps.rules.sourcesOf(project ?? "");
+    if (project !== undefined && !known.has(sourceOf(rule.spec, true).id) && known.size >= MAX_ISSUERS_OF_PROJECT)
+      throw refuse(
+        `spec.issuer: the trust rules of a project may name ${MAX_ISSUERS_OF_PROJECT} issuers; use one of these, or delete rules. Cluster trust rules have no such limit`,
+      );
     if (restrictions === undefined) context.warnings.add(NOT_NARROWED);
     const { claims = [], conditions = [] } = rule.spec;
     if (claims.length + conditions.length === 0) context.warnings.add(NO_CLAIMS);
