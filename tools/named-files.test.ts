@@ -1,4 +1,4 @@
-// READMEs of folders, and ARCHITECTURE.md, name files and folders that exist.
+// READMEs of folders, ARCHITECTURE.md and decisions name files and folders that exist.
 
 import { dirname, join } from "node:path/posix";
 import { describe, expect, it } from "vitest";
@@ -43,12 +43,12 @@ describe("a README", () => {
   });
 });
 
-describe("ARCHITECTURE.md", () => {
-  // It leaves out `src/`, and what is in front of the folder that a section is about.
-  const short = new Set([...files, ...files.map((path) => path.replace("/src/", "/"))]);
-  const missing = (names: readonly string[]): readonly string[] =>
-    names.filter((name) => ![...short].some((file) => matches(file, name)));
+// The map and decisions leave out `src/`, and what is in front of the folder that a section is about.
+const short = new Set([...files, ...files.map((path) => path.replace("/src/", "/"))]);
+const missing = (names: readonly string[]): readonly string[] =>
+  names.filter((name) => ![...short].some((file) => matches(file, name)));
 
+describe("ARCHITECTURE.md", () => {
   it("names files and folders that exist", () => {
     const named = namedIn(readSource("ARCHITECTURE.md"));
     expect(missing(["platform/served-version.ts", "no-such-folder/"])).toHaveLength(2);
@@ -72,5 +72,14 @@ describe("ARCHITECTURE.md", () => {
     });
     expect(rows.length).toBeGreaterThan(12);
     expect(strays).toEqual([]);
+  });
+});
+
+describe("a decision", () => {
+  it("names paths that exist; a name without its folder may be of a file that is gone", () => {
+    const pages = files.filter((path) => /^docs\/adr\/\d{4}-/.test(path)).map(readSource);
+    const paths = pages.flatMap(namedIn).filter((name) => /\/.*\.tsx?$/.test(name));
+    expect(paths.length).toBeGreaterThan(150);
+    expect(missing(paths)).toEqual([]);
   });
 });
