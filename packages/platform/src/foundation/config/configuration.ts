@@ -110,12 +110,10 @@ function valuesOf(read: (entry: CatalogueEntry) => unknown): ValuesOf<typeof CAT
   return root as ValuesOf<typeof CATALOGUE>;
 }
 
-/** Checks what concerns several options, and fills in the defaults that follow from others. */
-function complete(
-  values: ValuesOf<typeof CATALOGUE>,
-  workingDirectory: string,
-  proxyEnvironment: ProxyEnvironment,
-): Configuration {
+/** Refuses options that contradict each other. */
+function checkTogether(values: ValuesOf<typeof CATALOGUE>, platformName: string): void {
+  const { accessKeys, frontProxy, audit } = values;
+  const { webhook } = values.notices;
   if ((values.tlsCertFile === "") !== (values.tlsPrivateKeyFile === "")) {
     throw new ConfigurationError("--tls-cert-file and --tls-private-key-file belong together: set both or neither");
   }
@@ -127,35 +125,43 @@ function complete(
   if (values.serverKeyCommand !== "" && values.serverKeyFile !== "") {
     throw new ConfigurationError("--server-key-file and --server-key-command are alternatives: set only one");
   }
-  const { maxTTLSeconds, defaultTTLSeconds } = values.accessKeys;
-  if (maxTTLSeconds > 0 && defaultTTLSeconds > maxTTLSeconds) {
+  for (const [option, seconds] of [
+    ["--access-key-default-ttl-seconds", accessKeys.defaultTTLSeconds],
+    ["--access-key-machine-default-ttl-seconds", accessKeys.machineDefaultTTLSeconds],
+  ] as const) {
+    const { maxTTLSeconds } = accessKeys;
+    if (maxTTLSeconds > 0 && seconds > maxTTLSeconds) {
+      throw new ConfigurationError(
+        `${option} (${seconds}) is longer than --access-key-max-ttl-seconds (${maxTTLSeconds}): lower the former or raise the latter`,
+      );
+    }
+  }
+  if (frontProxy.clientCAFile !== "" && frontProxy.prefix === `${platformName}:`) {
     throw new ConfigurationError(
-      `--access-key-default-ttl-seconds (${defaultTTLSeconds}) is longer than --access-key-max-ttl-seconds (${maxTTLSeconds}): lower the former or raise the latter`,
+      `--requestheader-prefix (${frontProxy.prefix}) is the beginning of the platform's own names: choose another one`,
     );
   }
-  const { machineDefaultTTLSeconds } = values.accessKeys;
-  if (maxTTLSeconds > 0 && machineDefaultTTLSeconds > maxTTLSeconds) {
-    throw new ConfigurationError(
-      `--access-key-machine-default-ttl-seconds (${machineDefaultTTLSeconds}) is longer than --access-key-max-ttl-seconds (${maxTTLSeconds}): lower the former or raise the latter`,
-    );
-  }
-  const platformName = values.platform.name || (values.platform.domain.split(".")[0] ?? "");
-  if (values.frontProxy.clientCAFile !== "" && values.frontProxy.prefix === `${platformName}:`) {
-    throw new ConfigurationError(
-      `--requestheader-prefix (${values.frontProxy.prefix}) is the beginning of the platform's own names: choose another one`,
-    );
-  }
-  const { webhook } = values.notices;
   if ((webhook.url === "") !== (webhook.secretFile === "")) {
     throw new ConfigurationError(
       "--notice-webhook-url and --notice-webhook-secret-file belong together: set both or neither",
     );
   }
-  if (values.audit.webhook.configFile !== "" && values.audit.logPath === "-") {
+  if (audit.webhook.configFile !== "" && audit.logPath === "-") {
     throw new ConfigurationError(
       "--audit-webhook-config-file needs a file in --audit-log-path: events are sent from there",
     );
   }
+}
+
+/** Fills in the defaults that follow from other options. */
+function complete(
+  values: ValuesOf<typeof CATALOGUE>,
+  workingDirectory: string,
+  proxyEnvironment: ProxyEnvironment,
+): Configuration {
+  const platformName = values.platform.name || (values.platform.domain.split(".")[0] ?? "");
+  checkTogether(values, platformName);
+  const { webhook } = values.notices;
   const dataDir = resolve(workingDirectory, values.dataDir);
   const fileOr = (path: string, fallback: string) => (path === "" ? fallback : resolve(workingDirectory, path));
   return {
