@@ -1,12 +1,11 @@
 // A thread of `postern serve --threads` that serves requests. The thread runs this same file, so that both have the modules of one build.
 
-import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import { isMainThread, type MessagePort, parentPort, Worker, workerData } from "node:worker_threads";
+import { ownThreadId } from "@postern/platform/foundation/stall-watch";
 import { withWholeYoungGeneration } from "@postern/platform/foundation/whole-young-generation";
-import type { FurtherFrontData } from "@postern/platform/fronts/front-methods";
+import { type FurtherFrontData, setThreadId } from "@postern/platform/fronts/front-methods";
 import type { StartFrontThread } from "@postern/platform/fronts/front-thread";
 import { stopReading } from "@postern/platform/fronts/stop-reading";
-import { runFurtherFront } from "@postern/platform/further-front";
-import { takeProcessErrors } from "./serve/take-process-errors.ts";
 
 /** MiB of short-lived objects: as many as the main thread has (ADR 128). */
 const YOUNG_MIB = 48;
@@ -26,16 +25,24 @@ function endThread(): never {
   process.exit(1);
 }
 
-const isFront = (data: unknown): data is FurtherFrontData =>
-  typeof data === "object" && data !== null && "isFront" in data;
-
-const data: unknown = workerData;
-if (!isMainThread && parentPort !== null && isFront(data)) {
-  // An error of the start ends the thread: the main thread hears of it.
-  void runFurtherFront(parentPort, data, {
+async function run(port: MessagePort, front: FurtherFrontData): Promise<void> {
+  // Before hundreds of modules load: the first front sees whether the thread waits for a processor meanwhile.
+  setThreadId(front.state, ownThreadId());
+  const [{ runFurtherFront }, { takeProcessErrors }] = await Promise.all([
+    import("@postern/platform/further-front"),
+    import("./serve/take-process-errors.ts"),
+  ]);
+  await runFurtherFront(port, front, {
     loadConsole: () => import("@postern/console/files"),
     loadDocumentation: () => import("@postern/console/documentation"),
     onFaults: (faults) =>
       takeProcessErrors({ source: process, now: () => performance.now(), onRepeated: endThread }, faults),
   });
 }
+
+const isFront = (data: unknown): data is FurtherFrontData =>
+  typeof data === "object" && data !== null && "isFront" in data;
+
+const data: unknown = workerData;
+// An error of the start ends the thread: the main thread hears of it.
+if (!isMainThread && parentPort !== null && isFront(data)) void run(parentPort, data);

@@ -10,7 +10,7 @@ import { composeServer, type RunningServer } from "./compose-server.ts";
 import type { ConsoleBuild } from "./features/console/console-build.ts";
 import type { LoadDocumentation } from "./features/documentation/documentation-route.ts";
 import { createLink, type Link } from "./features/virtual-clusters/embedded/threads/messages/link.ts";
-import { BEAT_MS, ownThreadId } from "./foundation/stall-watch.ts";
+import { BEAT_MS } from "./foundation/stall-watch.ts";
 import { limitLocksBehind } from "./foundation/store/limits-of-threads.ts";
 import { openServerStore } from "./foundation/store/open-server-store.ts";
 import { type OpenedStore, openStore, sharedSqlite } from "./foundation/store/open-store.ts";
@@ -25,7 +25,6 @@ import {
   type FurtherFrontData,
   type FurtherNotes,
   isMemoryShort,
-  setThreadId,
 } from "./fronts/front-methods.ts";
 import { threadShareOf } from "./fronts/front-share.ts";
 import type { ServingIdentity } from "./server/serving-identity.ts";
@@ -56,7 +55,6 @@ export async function runFurtherFront(
     busyMs: performance.eventLoopUtilization().active,
     connections: served.parts?.departures.staying ?? 0,
   });
-  setThreadId(data.state, ownThreadId());
   const beating = setInterval(() => beat(data.state, load()), BEAT_MS);
   teardown.defer(() => clearInterval(beating));
   let server: RunningServer | undefined;

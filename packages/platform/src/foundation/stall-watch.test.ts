@@ -37,7 +37,13 @@ it.each<[string, number | undefined, (second: number) => Second]>([
     (second) => ({ beats: 1 + Math.floor(second / 15), processorMs: 50 * second, isRunnable: second % 3 !== 0 }),
   ],
   ["beats", undefined, (second) => ({ beats: second, processorMs: 900 * second, isRunnable: true })],
-  ["does not start", 180, () => ({ beats: 0, processorMs: 0, isRunnable: true })],
+  ["does not start", 180, () => ({ beats: 0, processorMs: 0, isRunnable: false })],
+  ["loops while it starts", 200, (second) => ({ beats: 0, processorMs: 900 * second, isRunnable: true })],
+  [
+    "waits for a processor while it starts",
+    undefined,
+    (second) => ({ beats: 0, processorMs: 50 * second, isRunnable: true }),
+  ],
   [
     "starts after a minute",
     undefined,

@@ -18,8 +18,8 @@ export type StallLimits = {
 const LONGEST_WAIT_MS = 10_000;
 /** A process that was stopped, or a machine that slept, is no stall: each look counts this much at most. */
 const MOST_PER_LOOK_MS = 2 * BEAT_MS;
-/** The start of a thread loads modules, and may wait for etcd. A machine with much else to do needs long. */
-export const START_MS = 180_000;
+/** The start of a thread loads modules, and may wait for etcd or for a disk. */
+const START_MS = 180_000;
 
 /** In shared memory, so that they are readable while the thread stands still. */
 export type ThreadBeats = {
@@ -38,19 +38,56 @@ export type ThreadWork = {
 /** Undefined where the operating system does not say. */
 export type ReadThreadWork = (threadId: number) => ThreadWork | undefined;
 
-export type StallWatchDeps = {
-  readonly readings: ThreadBeats;
-  readonly limits: StallLimits;
+export type StartWatchDeps = {
+  readonly readings: Pick<ThreadBeats, "threadId">;
   readonly clock: Pick<Clock, "elapsed">;
   readonly read?: ReadThreadWork | undefined;
 };
 
+export type StallWatchDeps = StartWatchDeps & { readonly readings: ThreadBeats; readonly limits: StallLimits };
+
+/** The time since the last look, as far as it counts. */
+function createLooks(clock: Pick<Clock, "elapsed">): () => number {
+  let lookedAt = clock.elapsed();
+  return () => {
+    const now = clock.elapsed();
+    const passed = Math.min(now - lookedAt, MOST_PER_LOOK_MS);
+    lookedAt = now;
+    return passed;
+  };
+}
+
+/** The start of a thread. The time in which it waits for a processor does not count. */
+export class StartWatch {
+  readonly #readings: Pick<ThreadBeats, "threadId">;
+  readonly #passed: () => number;
+  readonly #read: ReadThreadWork;
+  #usedMs = 0;
+  #processorMs: number | undefined;
+
+  constructor({ readings, clock, read = workOf }: StartWatchDeps) {
+    this.#readings = readings;
+    this.#passed = createLooks(clock);
+    this.#read = read;
+  }
+
+  /** To be called at each beat until it has started. */
+  isOver(): boolean {
+    const passed = this.#passed();
+    const work = this.#read(this.#readings.threadId);
+    const before = this.#processorMs;
+    this.#processorMs = work?.processorMs;
+    this.#usedMs += work?.isRunnable && before !== undefined ? work.processorMs - before : passed;
+    return this.#usedMs > START_MS;
+  }
+}
+
 export class StallWatch {
   readonly #readings: ThreadBeats;
   readonly #limits: StallLimits;
-  readonly #clock: Pick<Clock, "elapsed">;
+  readonly #passed: () => number;
   readonly #read: ReadThreadWork;
-  #lookedAt: number;
+  readonly #start: StartWatch;
   #beats = 0;
   /** Since the last beat: how long, for how much of it in system calls, and the processor time of the thread at that beat. */
   #stillMs = 0;
@@ -60,9 +97,9 @@ export class StallWatch {
   constructor({ readings, limits, clock, read = workOf }: StallWatchDeps) {
     this.#readings = readings;
     this.#limits = limits;
-    this.#clock = clock;
+    this.#passed = createLooks(clock);
     this.#read = read;
-    this.#lookedAt = clock.elapsed();
+    this.#start = new StartWatch({ readings, clock, read });
   }
 
   /** For how many milliseconds it has not beaten, as far as looks have seen. */
@@ -72,9 +109,7 @@ export class StallWatch {
 
   /** To be called at each beat. */
   isStalled(): boolean {
-    const now = this.#clock.elapsed();
-    const passed = Math.min(now - this.#lookedAt, MOST_PER_LOOK_MS);
-    this.#lookedAt = now;
+    const passed = this.#passed();
     const { beats, threadId } = this.#readings;
     if (beats !== this.#beats) {
       this.#beats = beats;
@@ -84,7 +119,7 @@ export class StallWatch {
       return false;
     }
     this.#stillMs += passed;
-    if (beats === 0) return this.#stillMs > START_MS;
+    if (beats === 0) return this.#start.isOver();
     const work = this.#read(threadId);
     // One that works waits now and then as well, as for threads that collect garbage with it.
     if (work?.isRunnable === false) this.#waitedMs += passed;

@@ -8,7 +8,7 @@ import {
   type Link,
   type NoteHandlers,
 } from "../features/virtual-clusters/embedded/threads/messages/link.ts";
-import { BEAT_MS, type ReadThreadWork, START_MS, type StallLimits, StallWatch } from "../foundation/stall-watch.ts";
+import { BEAT_MS, type ReadThreadWork, type StallLimits, StallWatch, StartWatch } from "../foundation/stall-watch.ts";
 import {
   beatsOf,
   createFrontState,
@@ -98,9 +98,7 @@ export function startFront(deps: {
   let wasReady = false;
   let isOver = false;
   let isAsked = false;
-  let watching: Disposable | undefined = scheduler.schedule(START_MS, () =>
-    end("stalled", new Error("a front did not start within three minutes")),
-  );
+  let watching: Disposable;
   const link = createLink<FirstCalls, FirstNotes, FurtherCalls, FurtherNotes>({
     port: worker,
     calls,
@@ -110,7 +108,7 @@ export function startFront(deps: {
         isReady = true;
         wasReady = true;
         settle.resolve();
-        watching?.[Symbol.dispose]();
+        watching[Symbol.dispose]();
         watch();
       },
     },
@@ -121,7 +119,7 @@ export function startFront(deps: {
     if (isOver) return;
     isOver = true;
     isReady = false;
-    watching?.[Symbol.dispose]();
+    watching[Symbol.dispose]();
     settle.reject(error);
     link.close(error instanceof Error ? error : new Error(`a front has ${reason}`));
     void stop();
@@ -131,6 +129,13 @@ export function startFront(deps: {
   worker.on("error", (error) => end("crashed", error));
   worker.on("messageerror", (error) => end("crashed", error));
   worker.on("exit", (code) => end("crashed", new Error(`the thread ended with code ${code}`)));
+
+  const starting = new StartWatch({ readings: beatsOf(state), clock, read: readWork });
+  function lookAtStart(): void {
+    if (starting.isOver()) end("stalled", new Error("a front did not start within three minutes"));
+    else watching = scheduler.schedule(BEAT_MS, lookAtStart);
+  }
+  watching = scheduler.schedule(BEAT_MS, lookAtStart);
 
   function watch(): void {
     const stalls = new StallWatch({ readings: beatsOf(state), limits: STALL, clock, read: readWork });

@@ -2,12 +2,12 @@
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { parentPort, workerData } from "node:worker_threads";
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { giveWay } from "@postern/apiserver/runtime/give-way";
 import { systemRuntime } from "@postern/apiserver/runtime/system-runtime";
 import { BEAT_MS, ownThreadId } from "../../../../../foundation/stall-watch.ts";
 import { writeThreadState } from "../messages/thread-state.ts";
-import { type ClusterThreadData, startClusterThread } from "./cluster-thread.ts";
+import type { ClusterThreadData } from "./cluster-thread.ts";
 
 // The front starts this file with this data.
 const data = workerData as ClusterThreadData & { readonly limitBytes: number };
@@ -28,10 +28,12 @@ function collector(): (() => void) | undefined {
   return typeof collect === "function" ? () => void collect() : undefined;
 }
 
-if (parentPort !== null) {
+async function run(port: MessagePort): Promise<void> {
   giveWay();
+  // Before hundreds of modules load: the front sees whether the thread waits for a processor meanwhile.
   state.setThreadId(ownThreadId());
-  const thread = startClusterThread(parentPort, data, systemRuntime);
+  const { startClusterThread } = await import("./cluster-thread.ts");
+  const thread = startClusterThread(port, data, systemRuntime);
   let collect: (() => void) | undefined;
   let untilCollection = 0;
   const beat = (): void => {
@@ -50,3 +52,6 @@ if (parentPort !== null) {
   beat();
   setInterval(beat, BEAT_MS).unref();
 }
+
+// An error of the start ends the thread: the front hears of it.
+if (parentPort !== null) void run(parentPort);
