@@ -136,8 +136,8 @@ export async function startPlatform(
     async until(call: PlatformCall, holds: (answer: PlatformAnswer) => boolean): Promise<void> {
       while (!holds(await send(call))) await new Promise((resolve) => setImmediate(resolve));
     },
-    /** Resolves with the first bytes of an answer that goes on. */
-    async open(call: PlatformCall): Promise<OpenStream> {
+    /** Resolves with the head of an answer that goes on, or with its first bytes. */
+    async open(call: PlatformCall, first: "head" | "bytes" = "bytes"): Promise<OpenStream> {
       return await new Promise((resolve, reject) => {
         begin(call, (response) => {
           let text = "";
@@ -153,6 +153,7 @@ export async function startPlatform(
             resolve(stream);
           });
           void ended.then(() => resolve(stream));
+          if (first === "head") resolve(stream);
         }).catch(reject);
       });
     },
