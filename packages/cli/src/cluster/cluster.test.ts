@@ -7,13 +7,14 @@ import {
   GOOD_ANSWER,
   openFakeTunnel,
 } from "@postern/platform/features/cluster-tunnels/testing/fake-agent";
-import { type RunningPlatform, startPlatform } from "@postern/platform/testing/running-platform";
+import { startTunnelPlatform } from "@postern/platform/features/cluster-tunnels/testing/tunnel-platform";
+import type { RunningPlatform } from "@postern/platform/testing/running-platform";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
 
 let platform: RunningPlatform;
 beforeAll(async () => {
-  platform = await startPlatform({ "proxy-health-check-interval-seconds": "1" });
+  platform = await startTunnelPlatform(1);
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 

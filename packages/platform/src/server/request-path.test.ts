@@ -6,13 +6,14 @@ import { Agent, request as httpsRequest } from "node:https";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ASKING, callsOf, OURS } from "../testing/calls-of.ts";
 import { type RunningPlatform, startPlatform } from "../testing/running-platform.ts";
+import { ONE_THREAD } from "../testing/threads-of-tests.ts";
 
 let platform: RunningPlatform;
 let get: (path: string) => Promise<number>;
 let send: (method: string, path: string, body?: unknown) => Promise<number>;
 
 beforeAll(async () => {
-  platform = await startPlatform({ store: "sqlite", "log-level": "info" });
+  platform = await startPlatform({ ...ONE_THREAD, store: "sqlite", "log-level": "info" });
   const agent = new Agent({ ca: await readFile(platform.server.caPath), keepAlive: true, maxSockets: 1 });
   const authorization = `Bearer ${platform.adminKey}`;
   send = (method, path, body) =>

@@ -8,6 +8,9 @@ import type { RawValue } from "../foundation/config/option.ts";
 import type { ServerSurroundings } from "../main.ts";
 import { logFileIn } from "./log-to-file.ts";
 
+/** Flags of a server that a test sees through: further threads have neither what it gives to the first one, nor what it watches there. */
+export const ONE_THREAD: Readonly<Record<string, RawValue>> = { threads: "1" };
+
 /** So many count guesses and rates, each its share. */
 export const FRONT_THREADS = Number(process.env["FRONT_THREADS"] ?? 1);
 

@@ -5,6 +5,7 @@ import { BUILD_INFO } from "@postern/apimachinery/build-info";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type BytesAnswer, getBytes } from "../../testing/get-bytes.ts";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
+import { ONE_THREAD } from "../../testing/threads-of-tests.ts";
 import { CONSOLE_VIEWS, createConsoleRoute, isConsoleRequest } from "./console-route.ts";
 
 const SCRIPT = "export const name = 'console';";
@@ -30,7 +31,7 @@ const loadConsole = async () => {
 
 let platform: RunningPlatform;
 beforeAll(async () => {
-  platform = await startPlatform({ "platform-domain": "example.com" }, { loadConsole });
+  platform = await startPlatform({ ...ONE_THREAD, "platform-domain": "example.com" }, { loadConsole });
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
@@ -167,7 +168,7 @@ it("hands out the CA of the server, and nothing where there is none of its own",
 });
 
 it("can be switched off", async () => {
-  await using off = await startPlatform({ console: "false" }, { loadConsole });
+  await using off = await startPlatform({ ...ONE_THREAD, console: "false" }, { loadConsole });
   const { status, text } = await off.send({ path: "/", key: "", headers: { accept: BROWSER } });
   expect([status, JSON.parse(text).kind]).toEqual([403, "Status"]);
 });

@@ -4,6 +4,7 @@ import { brotliCompressSync, brotliDecompressSync, gunzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { getBytes } from "../../testing/get-bytes.ts";
 import { type RunningPlatform, startPlatform } from "../../testing/running-platform.ts";
+import { ONE_THREAD } from "../../testing/threads-of-tests.ts";
 
 const ARTICLE = "<article><h1>CI jobs</h1><p>é</p></article>";
 const HEAD = {
@@ -22,7 +23,7 @@ const loadDocumentation = async () => {
 
 let platform: RunningPlatform;
 beforeAll(async () => {
-  platform = await startPlatform({}, { loadDocumentation });
+  platform = await startPlatform(ONE_THREAD, { loadDocumentation });
 });
 afterAll(() => platform[Symbol.asyncDispose]());
 
@@ -127,7 +128,7 @@ it.each([
 });
 
 it("is off with the console", async () => {
-  await using off = await startPlatform({ console: "false" }, { loadDocumentation });
+  await using off = await startPlatform({ ...ONE_THREAD, console: "false" }, { loadDocumentation });
   const { status, body } = await off.send({ path: "/docs/guides/ci", key: "" });
   expect([status, body.kind]).toEqual([403, "Status"]);
 });

@@ -8,8 +8,15 @@ const format = createAccessKeyFormat("postern");
 const create = async (platform: RunningPlatform, name: string): Promise<string> =>
   (await platform.send({ method: "POST", path: "ownedaccesskeys", body: { metadata: { name }, spec: {} } })).body.spec
     .key;
-const report = (platform: RunningPlatform, body: string, headers = {}) =>
+const sendReport = (platform: RunningPlatform, body: string, headers = {}) =>
   platform.send({ method: "POST", path: "/leaks", key: "", body, headers });
+/** A server takes few in a row, and each of its threads its share of them. */
+async function report(...sent: Parameters<typeof sendReport>) {
+  for (;;) {
+    const answer = await sendReport(...sent);
+    if (answer.status !== 429) return answer;
+  }
+}
 const isDisabled = async (platform: RunningPlatform, name: string): Promise<boolean> =>
   (await platform.send({ path: `ownedaccesskeys/${name}` })).body.spec.disabled === true;
 
@@ -78,7 +85,7 @@ describe("POST /leaks", () => {
 
   it("takes small bodies, and few in a row (security book 50)", async () => {
     expect((await platform.send({ path: "/leaks", key: "" })).status).toBe(405);
-    const tooLarge = async (): Promise<number> => (await report(platform, "x".repeat(70_000))).status;
+    const tooLarge = async (): Promise<number> => (await sendReport(platform, "x".repeat(70_000))).status;
     // The reports of the tests before count as well.
     await until(async () => (await tooLarge()) === 413);
     // At once: one after another, a busy machine is slower than the limit.

@@ -1,13 +1,14 @@
 // A server for tests of tunnels, and what they ask it about its Clusters and the keys of their agents.
 
 import { type RunningPlatform, startPlatform } from "../../../testing/running-platform.ts";
+import { ONE_THREAD } from "../../../testing/threads-of-tests.ts";
 
 export const WAIT = { timeout: 30_000, interval: 20 };
 const KEYS = "/apis/storage.postern/v1/accesskeys";
 
-/** Clusters are checked when something happens to them, and not from time to time. */
-export const startTunnelPlatform = (): Promise<RunningPlatform> =>
-  startPlatform({ "proxy-health-check-interval-seconds": "3600" });
+/** Clusters are checked when something happens to them, and not from time to time. A fake agent opens one tunnel; those of agents lead to each thread. */
+export const startTunnelPlatform = (checkSeconds = 3600): Promise<RunningPlatform> =>
+  startPlatform({ ...ONE_THREAD, "proxy-health-check-interval-seconds": String(checkSeconds) });
 
 export async function conditionOf(platform: RunningPlatform, cluster: string, type: string): Promise<any> {
   const { body } = await platform.send({ path: `clusters/${cluster}` });
