@@ -48,6 +48,10 @@ export type ClusterThreadDeps = {
 };
 
 const MIB = 1 << 20;
+/** Garbage, too, counts towards the limit: a small thread is collected more often. V8 makes each half a third as large, and rounds up. See docs/adr/0328. */
+const YOUNG_MIB = 16;
+const ROOMY_YOUNG_MIB = 48;
+const ROOMY_BYTES = 256 * MIB;
 
 const STALL: StallLimits = { stallMs: 2_000, processorMs: 1_000 };
 
@@ -66,7 +70,10 @@ export function startThread(deps: ClusterThreadDeps): ClusterThread {
     env: {},
     execArgv: [],
     // Buffers are outside of the heap, and are counted by the thread.
-    resourceLimits: { maxOldGenerationSizeMb: Math.ceil(limitBytes / MIB), maxYoungGenerationSizeMb: 16 },
+    resourceLimits: {
+      maxOldGenerationSizeMb: Math.ceil(limitBytes / MIB),
+      maxYoungGenerationSizeMb: limitBytes < ROOMY_BYTES ? YOUNG_MIB : ROOMY_YOUNG_MIB,
+    },
     workerData: { ...data, state, limitBytes },
   });
   worker.unref();
