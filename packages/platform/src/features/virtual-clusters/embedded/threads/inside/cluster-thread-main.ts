@@ -1,6 +1,6 @@
 // The entry point of a cluster thread.
 
-import { setFlagsFromString } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { giveWay } from "@postern/apiserver/runtime/give-way";
@@ -17,8 +17,8 @@ const COLLECT_PART = 0.85;
 const BEATS_BETWEEN_COLLECTIONS = 40;
 
 const usedBytes = (): number => {
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
+  const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
+  return heap + external;
 };
 
 /** Undefined where V8 gives none. */
