@@ -5,7 +5,7 @@ import type { StoredAmount } from "@postern/apiserver/cache/stored-usage";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ObserveHealth } from "@postern/apiserver/health/health-handler";
 import { HEALTH_FAMILIES, statusOf } from "@postern/apiserver/metrics/health-metrics";
-import { REQUEST_LABELS, type RequestLabels, requestLabelsOf } from "@postern/apiserver/metrics/request-labels";
+import { type RequestLabels, requestLabelsOf } from "@postern/apiserver/metrics/request-labels";
 import { isStored } from "@postern/apiserver/registry/resource-definition";
 import type { ResourceRegistry } from "@postern/apiserver/registry/resource-registry";
 import type { VersionInfo } from "@postern/apiserver/version/version-info";
@@ -35,8 +35,12 @@ const MAX_SERIES = 300;
 const OTHER = "other";
 
 export function createClusterMetrics({ version, registry, stored }: ClusterMetricsDeps): ClusterMetrics {
-  const counts = new Map<string, number>();
+  const counts = new Map<string, { readonly labels: CountedLabels; count: number }>();
   const [results, totals] = [new Map<string, number>(), new Map<string, number>()];
+  const count = (labels: CountedLabels, known = counts.get(keyOf(labels))): void => {
+    if (known === undefined) counts.set(keyOf(labels), { labels, count: 1 });
+    else known.count++;
+  };
   return {
     health(name, type, isHealthy) {
       results.set(labelTexts({ name, type }), isHealthy ? 1 : 0);
@@ -44,11 +48,10 @@ export function createClusterMetrics({ version, registry, stored }: ClusterMetri
       totals.set(counted, (totals.get(counted) ?? 0) + 1);
     },
     answered({ request, info }, isKnown, code) {
-      const labels = requestLabelsOf(request, info, isKnown);
-      const key = keyOf(labels, code);
-      const isNew = counts.size >= MAX_SERIES && !counts.has(key);
-      const counted = isNew ? keyOf(inOther(labels), code) : key;
-      counts.set(counted, (counts.get(counted) ?? 0) + 1);
+      const labels = { ...requestLabelsOf(request, info, isKnown), code: String(code) };
+      const known = counts.get(keyOf(labels));
+      if (known !== undefined || counts.size < MAX_SERIES) count(labels, known);
+      else count(inOther(labels));
     },
     text() {
       const resources = registry().resources.filter(({ definition }) => isStored(definition));
@@ -70,7 +73,7 @@ export function createClusterMetrics({ version, registry, stored }: ClusterMetri
           "apiserver_request_total",
           "counter",
           `Requests answered since the cluster was started here; of more than ${MAX_SERIES} combinations of labels, the others together.`,
-          [...counts].map(([labels, count]) => `{${labels}} ${count}`),
+          [...counts.values()].map(({ labels, count }) => line(labels, count)),
         ),
         ...HEALTH_FAMILIES.map(([name, type, help]) =>
           family(
@@ -85,7 +88,9 @@ export function createClusterMetrics({ version, registry, stored }: ClusterMetri
   };
 }
 
-const inOther = ({ verb, component }: RequestLabels): RequestLabels => ({
+type CountedLabels = RequestLabels & { readonly code: string };
+
+const inOther = ({ verb, component, code }: CountedLabels): CountedLabels => ({
   verb,
   dry_run: "",
   group: "",
@@ -94,12 +99,12 @@ const inOther = ({ verb, component }: RequestLabels): RequestLabels => ({
   subresource: "",
   scope: "",
   component,
+  code,
 });
 
-const keyOf = (labels: RequestLabels, code: number): string => {
-  const texts = REQUEST_LABELS.map((name) => labelText(name, labels[name]));
-  return [...texts, labelText("code", String(code))].join(",");
-};
+/** All that tells requests apart. */
+const keyOf = ({ verb, dry_run, group, version, resource, subresource, scope, code }: CountedLabels): string =>
+  `${verb} ${dry_run} ${group} ${version} ${resource} ${subresource} ${scope} ${code}`;
 
 const labelTexts = (labels: { readonly [name: string]: string }): string =>
   Object.entries(labels)
