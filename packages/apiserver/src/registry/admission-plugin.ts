@@ -39,25 +39,40 @@ export type AdmissionChain = Required<Pick<AdmissionPlugin, "admit" | "validate"
 
 /** All plugins change first, in order; then all of them check. */
 export function admissionChain(plugins: readonly AdmissionPlugin[]): AdmissionChain {
-  const changing = plugins.filter(({ admit }) => admit !== undefined);
-  const checking = plugins.filter(({ validate }) => validate !== undefined);
+  const asked = new WeakMap<ResourceDefinition, AskedPlugins>();
+  const askedAbout = ({ resource }: AdmissionAttributes): AskedPlugins => {
+    const found = asked.get(resource) ?? pluginsFor(resource, plugins);
+    asked.set(resource, found);
+    return found;
+  };
   return {
     admit: (attributes) =>
-      changing
-        .filter((plugin) => isAsked(plugin, attributes))
-        .reduce<Awaitable<KubeObject | undefined>>(
-          (before, plugin) => whenDone(before, (object) => plugin.admit?.({ ...attributes, object })),
-          attributes.object,
-        ),
+      askedAbout(attributes).changing.reduce<Awaitable<KubeObject | undefined>>(
+        (before, plugin) =>
+          whenDone(before, (object) =>
+            plugin.admit?.(object === attributes.object ? attributes : { ...attributes, object }),
+          ),
+        attributes.object,
+      ),
     validate: (attributes) =>
-      checking
-        .filter((plugin) => isAsked(plugin, attributes))
-        .reduce<Awaitable<void>>((before, plugin) => whenDone(before, () => plugin.validate?.(attributes)), undefined),
+      askedAbout(attributes).checking.reduce<Awaitable<void>>(
+        (before, plugin) => whenDone(before, () => plugin.validate?.(attributes)),
+        undefined,
+      ),
   };
 }
 
-const isAsked = ({ resource: of }: AdmissionPlugin, { resource: { group, plural } }: AdmissionAttributes): boolean =>
-  of === undefined || (of.resource === plural && of.group === group);
+type AskedPlugins = { readonly changing: readonly AdmissionPlugin[]; readonly checking: readonly AdmissionPlugin[] };
+
+function pluginsFor({ group, plural }: ResourceDefinition, plugins: readonly AdmissionPlugin[]): AskedPlugins {
+  const asked = plugins.filter(
+    ({ resource: of }) => of === undefined || (of.resource === plural && of.group === group),
+  );
+  return {
+    changing: asked.filter(({ admit }) => admit !== undefined),
+    checking: asked.filter(({ validate }) => validate !== undefined),
+  };
+}
 
 /**
  * 403. It names the object, or its prefix where the name is generated later.
