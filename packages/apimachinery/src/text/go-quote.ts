@@ -13,10 +13,13 @@ const SHORT_ESCAPES: { readonly [code: number]: string } = {
   92: "\\\\",
 };
 
+/** Most texts need no escapes: to test that takes half the time of a search. */
+const PLAIN = /^[ !#-[\]-~]*$/;
 const ESCAPED = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]|["\\]/gu;
 
 /** The text in double quotes, with everything that is not printable escaped. */
-export const quoteGo = (text: string): string => `"${text.replaceAll(ESCAPED, escapeOf)}"`;
+export const quoteGo = (text: string): string =>
+  PLAIN.test(text) ? `"${text}"` : `"${text.replaceAll(ESCAPED, escapeOf)}"`;
 
 function escapeOf(char: string): string {
   const code = char.codePointAt(0) ?? 0;
