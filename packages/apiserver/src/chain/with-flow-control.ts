@@ -69,11 +69,8 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
     };
   };
   const takeWithBody = (call: RequestState): Awaitable<undefined> =>
-    whenDone(readBody(call.request, claimantOf(call), deps), (body) => {
-      if (body !== undefined) {
-        call.body = body;
-        call.request = body.request;
-      }
+    whenDone(readBody(call, deps), (bytes) => {
+      if (bytes !== undefined) call.request = withBody(call.request, bytes);
       return take(call);
     });
   const refused = (error: unknown, call: RequestState): ApiResponse => {
@@ -140,36 +137,22 @@ export function flowUserOf(user: Pick<UserInfo, "name" | "uid">, { account }: Pi
 /** Authenticators that remember a user spare us the text, which is the key of several maps. */
 const flowUsers = new WeakMap<Pick<UserInfo, "name" | "uid">, string>();
 
-type ReadBody = Disposable & { readonly request: ApiRequest };
-
-/** The request with its whole body in memory, of which the caller has a share, too, until the result is disposed. */
+/** The whole body, of which the caller has a share, too, until the request gives it back. Undefined where the handler reads it. */
 function readBody(
-  request: ApiRequest,
-  claimant: Claimant,
+  call: RequestState,
   { shares, bodyBytes }: Pick<WithFlowControlDeps, "shares" | "bodyBytes">,
-): Awaitable<ReadBody | undefined> {
-  const length = contentLengthOf(request);
+): Awaitable<Uint8Array | undefined> {
+  const length = contentLengthOf(call.request);
   if (length === 0 || (length ?? 0) > bodyBytes) return undefined;
   let giveUp: (error: NoPlaceError) => void = () => undefined;
-  const account = shares.body(claimant, (error) => giveUp(error));
-  const keep = (bytes: Uint8Array): ReadBody => ({
-    request: withBody(request, bytes),
-    [Symbol.dispose]: () => account[Symbol.dispose](),
+  const account = shares.body(claimantOf(call), (error) => giveUp(error));
+  call.body = account;
+  const bytes = call.request.body(bodyBytes, (count) => account.add(count));
+  if (!(bytes instanceof Promise)) return bytes;
+  return new Promise((resolve, reject) => {
+    giveUp = reject;
+    bytes.then(resolve, reject);
   });
-  const drop = (error: unknown): never => {
-    account[Symbol.dispose]();
-    throw error;
-  };
-  try {
-    const bytes = request.body(bodyBytes, (count) => account.add(count));
-    if (!(bytes instanceof Promise)) return keep(bytes);
-    return new Promise<Uint8Array>((resolve, reject) => {
-      giveUp = reject;
-      bytes.then(resolve, reject);
-    }).then(keep, drop);
-  } catch (error) {
-    return drop(error);
-  }
 }
 
 /** As if it had not been read yet. */

@@ -38,56 +38,87 @@ type BodyLimits = {
 /** Larger bodies are refused while memory is short. */
 const ORDINARY_BYTES = 64 << 10;
 
-type Body = { readonly claimant: Claimant; bytes: number; readonly giveUp: (error: NoPlaceError) => void };
-
 /** A user or key beyond its share is refused; if all bodies together are too large, the largest request of the largest user is refused. */
-export function createBodyMemory({ bodyBytes, userShare, keyShare, isShort = () => false }: BodyLimits) {
-  const bodies = new Set<Body>();
-  const users = new Map<string, number>();
-  const keys = new Map<string, number>();
-  let total = 0;
+export class BodyMemory {
+  readonly #limits: BodyLimits;
+  readonly #bodies = new Set<Body>();
+  readonly #users = new Map<string, number>();
+  readonly #keys = new Map<string, number>();
+  #total = 0;
 
-  const count = (counts: Map<string, number>, name: string, bytes: number): number => {
-    const sum = (counts.get(name) ?? 0) + bytes;
-    if (sum > 0) counts.set(name, sum);
-    else counts.delete(name);
-    return sum;
-  };
-  const close = (body: Body): void => {
-    if (!bodies.delete(body)) return;
-    total -= body.bytes;
-    count(users, body.claimant.user, -body.bytes);
-    count(keys, body.claimant.key, -body.bytes);
-  };
-  const largestOfGreediest = (): Body | undefined => {
-    const [[greediest = ""] = []] = [...users].sort(([, a], [, b]) => b - a);
-    return [...bodies].filter(({ claimant }) => claimant.user === greediest).sort((a, b) => b.bytes - a.bytes)[0];
-  };
-  const open = (claimant: Claimant, giveUp: (error: NoPlaceError) => void): BodyAccount => {
-    const body: Body = { claimant, bytes: 0, giveUp };
-    bodies.add(body);
-    return {
-      add(bytes) {
-        if (!bodies.has(body)) throw new NoPlaceError("body-bytes");
-        body.bytes += bytes;
-        total += bytes;
-        const ofUser = count(users, claimant.user, bytes);
-        const ofKey = count(keys, claimant.key, bytes);
-        const isTooMuch = body.bytes > ORDINARY_BYTES && isShort();
-        if (isTooMuch || ofUser > bodyBytes * userShare || ofKey > bodyBytes * keyShare) {
-          close(body);
-          throw new NoPlaceError("body-bytes");
-        }
-        while (total > bodyBytes) {
-          const victim = largestOfGreediest();
-          if (victim === undefined) return;
-          close(victim);
-          if (victim === body) throw new NoPlaceError("body-bytes");
-          victim.giveUp(new NoPlaceError("body-bytes"));
-        }
-      },
-      [Symbol.dispose]: () => close(body),
-    };
-  };
-  return { open, count: () => bodies.size };
+  constructor(limits: BodyLimits) {
+    this.#limits = limits;
+  }
+
+  get count(): number {
+    return this.#bodies.size;
+  }
+
+  open(claimant: Claimant, giveUp: (error: NoPlaceError) => void): BodyAccount {
+    const body = new Body(this, claimant, giveUp);
+    this.#bodies.add(body);
+    return body;
+  }
+
+  add(body: Body, bytes: number): void {
+    if (!this.#bodies.has(body)) throw new NoPlaceError("body-bytes");
+    const { bodyBytes, userShare, keyShare, isShort } = this.#limits;
+    body.bytes += bytes;
+    this.#total += bytes;
+    const ofUser = count(this.#users, body.claimant.user, bytes);
+    const ofKey = count(this.#keys, body.claimant.key, bytes);
+    const isTooMuch = body.bytes > ORDINARY_BYTES && isShort?.() === true;
+    if (isTooMuch || ofUser > bodyBytes * userShare || ofKey > bodyBytes * keyShare) {
+      this.close(body);
+      throw new NoPlaceError("body-bytes");
+    }
+    while (this.#total > bodyBytes) {
+      const victim = this.#largestOfGreediest();
+      if (victim === undefined) return;
+      this.close(victim);
+      if (victim === body) throw new NoPlaceError("body-bytes");
+      victim.giveUp(new NoPlaceError("body-bytes"));
+    }
+  }
+
+  close(body: Body): void {
+    if (!this.#bodies.delete(body)) return;
+    this.#total -= body.bytes;
+    count(this.#users, body.claimant.user, -body.bytes);
+    count(this.#keys, body.claimant.key, -body.bytes);
+  }
+
+  #largestOfGreediest(): Body | undefined {
+    const [[greediest = ""] = []] = [...this.#users].sort(([, a], [, b]) => b - a);
+    return [...this.#bodies].filter(({ claimant }) => claimant.user === greediest).sort((a, b) => b.bytes - a.bytes)[0];
+  }
+}
+
+/** A class: every write has one, and objects with a method under a symbol are slow to make. */
+class Body implements BodyAccount {
+  readonly claimant: Claimant;
+  readonly giveUp: (error: NoPlaceError) => void;
+  bytes = 0;
+  readonly #memory: BodyMemory;
+
+  constructor(memory: BodyMemory, claimant: Claimant, giveUp: (error: NoPlaceError) => void) {
+    this.#memory = memory;
+    this.claimant = claimant;
+    this.giveUp = giveUp;
+  }
+
+  add(bytes: number): void {
+    this.#memory.add(this, bytes);
+  }
+
+  [Symbol.dispose](): void {
+    this.#memory.close(this);
+  }
+}
+
+function count(counts: Map<string, number>, name: string, bytes: number): number {
+  const sum = (counts.get(name) ?? 0) + bytes;
+  if (sum > 0) counts.set(name, sum);
+  else counts.delete(name);
+  return sum;
 }

@@ -2,7 +2,7 @@
 // have reserved places.
 
 import type { Clock, Scheduler } from "../runtime/clock.ts";
-import { type BodyAccount, type Claimant, createBodyMemory, NoPlaceError } from "./body-memory.ts";
+import { type BodyAccount, BodyMemory, type Claimant, NoPlaceError } from "./body-memory.ts";
 import { createEventLoopBudget, type EventLoopBudget } from "./event-loop-budget.ts";
 import { PlaceGranter } from "./place-granter.ts";
 
@@ -81,7 +81,7 @@ export function createFairShares(
   const lanes = Object.fromEntries(
     LANES.map((lane) => [lane, new LaneState(limits, () => limits.places[lane])]),
   ) as Record<Lane, LaneState>;
-  const bodies = createBodyMemory({ ...limits, isShort });
+  const bodies = new BodyMemory({ ...limits, isShort });
   const waiting = LANES.map((lane) => ({
     isUrgent: lane === "urgent",
     grantNext: (isGiven: (user: string) => boolean) => lanes[lane].grantNext(isGiven),
@@ -136,9 +136,9 @@ export function createFairShares(
       return wait(state, claimant, request.signal, undefined);
     },
     takeTurn: (lane, claimant, request) => wait(lanes[lane], claimant, request.signal, undefined),
-    body: bodies.open,
+    body: (claimant, giveUp) => bodies.open(claimant, giveUp),
     get bodies() {
-      return bodies.count();
+      return bodies.count;
     },
     get state() {
       return lanes;

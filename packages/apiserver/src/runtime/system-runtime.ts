@@ -11,9 +11,7 @@ export const systemRuntime: Runtime = {
   scheduler: {
     schedule(delayMs, task) {
       // A busy process comes to it after its moment, and newer Nodes warn of a negative delay.
-      const timer = setTimeout(task, Math.max(delayMs, 0));
-      timer.unref();
-      return { [Symbol.dispose]: () => clearTimeout(timer) };
+      return setTimeout(task, Math.max(delayMs, 0)).unref();
     },
   },
 };

@@ -50,6 +50,21 @@ export class Cancellation {
       this.#listeners ??= new Set();
       this.#listeners.add(listener);
     }
-    return { [Symbol.dispose]: () => void this.#listeners?.delete(listener) };
+    return new Listening(this.#listeners, listener);
+  }
+}
+
+/** A class: requests have one each, and objects with a method under a symbol are slow to make. */
+class Listening implements Disposable {
+  readonly #listeners: Set<Listener> | undefined;
+  readonly #listener: Listener;
+
+  constructor(listeners: Set<Listener> | undefined, listener: Listener) {
+    this.#listeners = listeners;
+    this.#listener = listener;
+  }
+
+  [Symbol.dispose](): void {
+    this.#listeners?.delete(this.#listener);
   }
 }

@@ -21,10 +21,10 @@ import { tidyMetadata } from "./tidy-metadata.ts";
 export function readBody(
   context: RequestContext,
   { limits }: EndpointContext,
-  options: { readonly protobuf?: boolean } = {},
+  takesProtobuf?: () => boolean,
 ): Awaitable<Body> {
   const { request } = context;
-  const format = negotiateInput(headerOf(request, "content-type"), options);
+  const format = negotiateInput(headerOf(request, "content-type"), takesProtobuf);
   return whenDone(request.body(limits.bodyBytes), (bytes) => {
     context.weigh(bytes.length);
     if (format !== "yaml") return { format, bytes };
@@ -52,13 +52,8 @@ export function readObject(
   endpoint: EndpointContext,
   fieldValidation: string | undefined,
 ): Awaitable<KubeObject> {
-  const options = {
-    // Asked only for a body that is no JSON.
-    get protobuf() {
-      return isProtobufKind(formatApiVersion(definition), definition.kind);
-    },
-  };
-  const object = whenDone(readBody(context, endpoint, options), (body) =>
+  const takesProtobuf = (): boolean => isProtobufKind(formatApiVersion(definition), definition.kind);
+  const object = whenDone(readBody(context, endpoint, takesProtobuf), (body) =>
     decodeBody(context, body, definition, fieldValidation),
   );
   return whenDone(object, (decoded) => tidyMetadata(inNamespaceOfPath(decoded, definition, context), context.warnings));

@@ -62,7 +62,7 @@ async function readAction(
   const { strategicMergePatch = false } = resource.definition;
   const kind: BodyKind = { ...subresource.kind, schema: subresource.schema ?? ANYTHING, strategicMergePatch };
   // Only what Go clients know has a protobuf form.
-  const body = await readBody(context, endpoint, { protobuf: isProtobufKind(formatApiVersion(kind), kind.kind) });
+  const body = await readBody(context, endpoint, () => isProtobufKind(formatApiVersion(kind), kind.kind));
   const object = await decodeBody(context, body, kind, options.fieldValidation);
   context.audit.setRequestObject(object);
   const { name = "", namespace = "" } = object.metadata;

@@ -70,7 +70,7 @@ async function handleSubmit(
 ): Promise<ApiResponse> {
   const output = negotiateOutput(context.request, definition);
   const options = validCreateOptions(context);
-  const body = await readBody(context, endpoint, { protobuf: true });
+  const body = await readBody(context, endpoint, () => true);
   const object = await decodeBody(context, body, definition, options.fieldValidation);
   const owned = await context.inParts(
     fieldManager.updateInSteps({

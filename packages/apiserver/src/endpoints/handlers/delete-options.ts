@@ -79,7 +79,7 @@ function policyOf({ propagationPolicy, orphanDependents }: SubmittedOptions): De
 }
 
 async function decodeOptions(bytes: Uint8Array, context: RequestContext): Promise<SubmittedOptions> {
-  const format = negotiateInput(headerOf(context.request, "content-type"), { protobuf: true });
+  const format = negotiateInput(headerOf(context.request, "content-type"), () => true);
   context.weigh(bytes.length);
   const isYaml = format === "yaml";
   const yaml = isYaml ? await readYamlInThread(context, bytes) : undefined;

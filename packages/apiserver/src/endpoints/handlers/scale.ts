@@ -121,7 +121,7 @@ async function readReplacement(input: EditInput): Promise<{ readonly uid: string
   const options = updateOptionsOf(context.request.query);
   const errors = validateUpdateOptions(options);
   if (errors.length > 0) throw invalidObjectError({ group: "meta.k8s.io", kind: "UpdateOptions" }, "", errors);
-  const body = await readBody(context, endpoint, { protobuf: true });
+  const body = await readBody(context, endpoint, () => true);
   const decoded = await decodeBody(context, body, scaleKind, options.fieldValidation);
   const wanted = inNamespaceOfPath(decoded, resource.definition, context);
   context.audit.setRequestObject(wanted);

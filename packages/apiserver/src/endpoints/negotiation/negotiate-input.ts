@@ -22,12 +22,13 @@ function mediaTypeOf(contentType: string): string | undefined {
 }
 
 /**
- * The format to decode a body as; JSON when the header is absent or empty. Protobuf is taken where `protobuf` is set.
+ * The format to decode a body as; JSON when the header is absent or empty. Protobuf is taken where `takesProtobuf` says so, which is asked
+ * only for a body in it.
  * @throws ApiError 415 that lists what the server reads anywhere, as upstream does
  */
-export function negotiateInput(contentType: string, options: { readonly protobuf?: boolean } = {}): InputFormat {
+export function negotiateInput(contentType: string, takesProtobuf = (): boolean => false): InputFormat {
   if (contentType === "" || contentType === "application/json") return "json";
   const format = FORMATS.get(mediaTypeOf(contentType) ?? "");
-  if (format !== undefined && (format !== "protobuf" || options.protobuf === true)) return format;
+  if (format !== undefined && (format !== "protobuf" || takesProtobuf())) return format;
   throw unsupportedMediaTypeError([...FORMATS.keys()]);
 }
