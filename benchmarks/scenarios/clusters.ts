@@ -1,13 +1,15 @@
 // ConfigMaps of virtual clusters, through the proxy, with the key of a kubeconfig.
 
 import { CONFIG_MAPS, REMOTE_CONFIG_MAPS } from "../servers/virtual-cluster.ts";
-import { NUMBERS_PER_RUN, type Scenario } from "./scenario.ts";
+import { NUMBERS_PER_RUN, type Scenario, WARM_UP_REQUESTS } from "./scenario.ts";
 
 const BODY = JSON.stringify({ metadata: { name: "map-{n}" }, data: { text: "x".repeat(400) } });
 const BYTES = 700;
 
 const create: Scenario = {
   name: "ConfigMap CREATE, embedded cluster",
+  // In two threads: each compiles the code for itself.
+  warmUpRequests: WARM_UP_REQUESTS,
   order({ kind, cluster, target, seconds, run }) {
     if (kind === "peer" || (kind === "postern" && cluster === undefined)) return undefined;
     return {
