@@ -20,7 +20,7 @@ beforeEach(async () => {
   const { port, resource } = cluster;
   controller = createPodGarbageCollector(
     { ...port, runtime: { ...port.runtime, ...time } },
-    { pods: resource("pods"), nodes: resource("nodes"), runsWorkloads: () => runsWorkloads },
+    { pods: resource("pods"), nodes: resource("nodes"), runsWorkloads: () => runsWorkloads, mostEnded: 2 },
   );
 });
 
@@ -149,5 +149,29 @@ it("says that a pod has failed that a finalizer holds without a Node", async () 
   await pass(PERIOD_MS);
   expect(pod("a").status.phase).toBe("Failed");
   await pass(PERIOD_MS);
+  expect(time.waiting).toBe(0);
+});
+
+it("keeps so many ended pods, and deletes evicted ones and then the oldest", async () => {
+  const finish = async (name: string, phase: string, reason?: string) => {
+    await createPod(name);
+    await cluster.update("pods", { name, subresource: "status" }, (current) => ({
+      ...current,
+      status: { phase, reason },
+    }));
+  };
+  for (const name of ["b", "a", "c"]) await finish(name, "Succeeded");
+  await createPod("runs");
+  await finish("d", "Failed", "Evicted");
+  await pass(PERIOD_MS);
+  expect(cluster.names("pods")).toEqual(["b", "c", "runs"]);
+  runsWorkloads = false;
+  await finish("e", "Failed");
+  await pass(PERIOD_MS);
+  expect(cluster.names("pods")).toEqual(["b", "c", "e", "runs"]);
+  runsWorkloads = true;
+  await pass(5 * 60_000);
+  await pass(PERIOD_MS);
+  expect(cluster.names("pods")).toEqual(["c", "e", "runs"]);
   expect(time.waiting).toBe(0);
 });

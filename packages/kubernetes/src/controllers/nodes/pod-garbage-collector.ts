@@ -1,5 +1,5 @@
 // Ends pods that no kubelet ends: those that are being deleted without a Node, on a Node that is gone, or on one that its administrator has declared
-// out of service. Pods on Nodes that are gone are deleted, too, in clusters whose controllers replace them.
+// out of service. In clusters whose controllers replace pods, those on Nodes that are gone are deleted, too, and the oldest of very many that have ended.
 // Source: k8s.io/kubernetes/pkg/controller/podgc/gc_controller.go
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
@@ -27,6 +27,8 @@ export type PodGarbageCollectorDeps = {
   readonly nodes: ControlledResource;
   /** Whether controllers replace pods. Otherwise pods that are not being deleted stay as clients have stored them. */
   readonly runsWorkloads: () => boolean;
+  /** So many ended pods are kept. Default: 12,500. */
+  readonly mostEnded?: number;
 };
 
 /** All pods are looked at at most so often. */
@@ -35,26 +37,37 @@ export const PERIOD_MS = 20_000;
 export const QUARANTINE_MS = 40_000;
 /** Controllers of workloads may begin to run. */
 const ORPHANS_LATER_MS = 5 * 60_000;
+/** `--terminated-pod-gc-threshold`. */
+const MOST_ENDED = 12_500;
 /** The only key of the queue. */
 const ALL = "pods";
 const OUT_OF_SERVICE = "node.kubernetes.io/out-of-service";
 
 const readPod = createMemberReader({
-  metadata: { name: true, namespace: true, uid: true, deletionTimestamp: true, deletionGracePeriodSeconds: true },
+  metadata: {
+    name: true,
+    namespace: true,
+    uid: true,
+    creationTimestamp: true,
+    deletionTimestamp: true,
+    deletionGracePeriodSeconds: true,
+  },
   spec: { nodeName: true },
-  status: { phase: true },
+  status: { phase: true, reason: true },
 });
 
 type Cause = "unscheduled" | "out of service" | "orphaned";
 
 export function createPodGarbageCollector(
   port: ControllerPort,
-  { pods, nodes, runsWorkloads }: PodGarbageCollectorDeps,
+  { pods, nodes, runsWorkloads, mostEnded = MOST_ENDED }: PodGarbageCollectorDeps,
 ): Controller {
   const { scheduler, clock } = port.runtime;
   const queue = new WorkQueue(port, { name: "pod_garbage_collector", process, concurrency: 1 });
   /** Since when pods are on a Node that is not there, by its name and the clock's `elapsed`. */
   let missing: ReadonlyMap<string, number> = new Map();
+  /** Keys of pods that have ended. */
+  const ended = new Set<string>();
   let lastLook = Number.NEGATIVE_INFINITY;
   let nextLook = Number.POSITIVE_INFINITY;
 
@@ -71,10 +84,15 @@ export function createPodGarbageCollector(
     const pause = createTurns(clock);
     const stillMissing = new Map<string, number>();
     const gone = new Map<string, boolean>();
+    const finished: PodToEnd[] = [];
     for (const object of pods.view.list(pods.keys.prefix)) {
       await pause();
       if (signal.aborted) return;
       const pod = stateOf(object);
+      if (pod.isFinished) {
+        ended.add(object.key);
+        finished.push(pod);
+      }
       const reason = reasonFor(pod);
       if (reason === undefined) continue;
       if (reason === "orphaned") {
@@ -95,6 +113,12 @@ export function createPodGarbageCollector(
       await ignoringConflicts(() => end(pod, reason, signal));
     }
     missing = stillMissing;
+    if (finished.length <= mostEnded) return;
+    if (!runsWorkloads()) return lookAfter(ORPHANS_LATER_MS);
+    for (const pod of finished.sort(byEvictionAndAge).slice(0, finished.length - mostEnded)) {
+      if (signal.aborted) return;
+      await ignoringConflicts(() => deleteControlled(port, pods, pod, signal, { gracePeriodSeconds: 0 }));
+    }
   }
 
   /** Memory may be behind the store. */
@@ -122,12 +146,17 @@ export function createPodGarbageCollector(
 
   const followPods = followView({ view: pods.view, prefix: pods.keys.prefix }, scheduler, {
     replace: (objects) => {
+      ended.clear();
       if (objects.length > 0) lookAfter(0);
     },
     put(object) {
-      const reason = reasonFor(stateOf(object));
-      if (reason !== undefined) lookAfter(0);
+      const pod = stateOf(object);
+      if (pod.isFinished) ended.add(object.key);
+      else ended.delete(object.key);
+      if (reasonFor(pod) !== undefined) lookAfter(0);
+      else if (ended.size > mostEnded) lookAfter(runsWorkloads() ? 0 : ORPHANS_LATER_MS);
     },
+    delete: ({ key }) => void ended.delete(key),
   });
   const followNodes = followView({ view: nodes.view, prefix: nodes.keys.prefix }, scheduler, {
     put(object) {
@@ -143,6 +172,7 @@ type PodToEnd = Pick<KubeObject, "metadata"> & {
   readonly isDeleted: boolean;
   readonly isFinished: boolean;
   readonly hasGrace: boolean;
+  readonly isEvicted: boolean;
 };
 
 function stateOf(object: CachedObject): PodToEnd {
@@ -152,8 +182,18 @@ function stateOf(object: CachedObject): PodToEnd {
     nodeName: spec?.nodeName ?? "",
     isDeleted: (metadata.deletionTimestamp ?? "") !== "",
     isFinished: status?.phase === "Succeeded" || status?.phase === "Failed",
+    isEvicted: status?.phase === "Failed" && status.reason === "Evicted",
     hasGrace: (metadata.deletionGracePeriodSeconds ?? 0) > 0,
   };
+}
+
+/** Evicted ones come first, then the oldest. */
+function byEvictionAndAge(a: PodToEnd, b: PodToEnd): number {
+  if (a.isEvicted !== b.isEvicted) return a.isEvicted ? -1 : 1;
+  const [first, second] = [a, b].map(({ metadata: { creationTimestamp = "", name = "" } }) =>
+    [creationTimestamp, name].join(" "),
+  );
+  return (first ?? "") < (second ?? "") ? -1 : 1;
 }
 
 const isOutOfService = (node: Node): boolean =>
