@@ -138,6 +138,23 @@ describe("WorkQueue", () => {
     queue[Symbol.dispose]();
   });
 
+  it.each([
+    ["without lanes", undefined],
+    ["in one lane", () => "lane"],
+  ])("gives each folder its turn, however many keys another has, %s", async (_, laneOf) => {
+    const done: string[] = [];
+    const process = async (key: string) => void done.push(key);
+    const options = { name: "test", concurrency: 1, process };
+    const queue = new WorkQueue(portWith(manualScheduler()), laneOf === undefined ? options : { ...options, laneOf });
+    const many = Array.from({ length: 1_000 }, (_item, at) => `/things/many/${at}`);
+    for (const key of many) queue.add(key);
+    for (const key of ["/things/few/a", "/things/few/b", "no folder"]) queue.add(key);
+    await queue.idle();
+    const first = ["/things/many/0", "/things/few/a", "no folder", "/things/many/1", "/things/few/b"];
+    expect(done.slice(0, 5)).toEqual(first);
+    expect(done.filter((key) => many.includes(key))).toEqual(many);
+  });
+
   it("works on lanes in a queue of any size", async () => {
     const done: string[] = [];
     const process = async (key: string) => void done.push(key);

@@ -64,8 +64,11 @@ export class WorkQueue implements Disposable {
   readonly #running = new Map<string, number>();
   /** Waiting keys whose lane is not known yet. */
   readonly #laneless = new Set<string>();
-  /** All others by lane; the lane whose turn it is comes first. */
-  readonly #lanes = new Map<string, Set<string>>();
+  /**
+   * All others by lane and folder; in both, the one whose turn it is comes first. The folder of a key is the namespace of its object: one with ten
+   * thousand of them does not keep others waiting.
+   */
+  readonly #lanes = new Map<string, Map<string, Set<string>>>();
   /** How many keys are worked on, by lane. */
   readonly #runningIn = new Map<string, number>();
   readonly #slowLanes = new Set<string>();
@@ -152,8 +155,9 @@ export class WorkQueue implements Disposable {
   }
 
   #enter(lane: string, key: string): void {
-    const keys = this.#lanes.get(lane) ?? new Set();
-    this.#lanes.set(lane, keys.add(key));
+    const folders = this.#lanes.get(lane) ?? new Map<string, Set<string>>();
+    const folder = key.slice(0, key.lastIndexOf("/") + 1);
+    this.#lanes.set(lane, folders.set(folder, (folders.get(folder) ?? new Set()).add(key)));
   }
 
   #pumpSoon(): void {
@@ -219,16 +223,18 @@ export class WorkQueue implements Disposable {
     this.#tellIdlers();
   }
 
-  /** The first key of the next lane that has room. */
+  /** The first key of the next folder, in the next lane that has room. */
   #takeNext(): { readonly key: string; readonly lane: string } | undefined {
-    for (const [lane, keys] of this.#lanes) {
+    for (const [lane, folders] of this.#lanes) {
       if (!this.#hasRoom(lane)) continue;
-      for (const key of keys) {
-        if (this.#running.has(key)) continue;
-        keys.delete(key);
-        this.#lanes.delete(lane);
-        if (keys.size > 0) this.#lanes.set(lane, keys);
-        return { key, lane };
+      for (const [folder, keys] of folders) {
+        for (const key of keys) {
+          if (this.#running.has(key)) continue;
+          keys.delete(key);
+          moveToEnd(folders, folder, keys);
+          moveToEnd(this.#lanes, lane, folders);
+          return { key, lane };
+        }
       }
     }
     return undefined;
@@ -291,4 +297,10 @@ export class WorkQueue implements Disposable {
     this.#idlers = [];
     for (const resolve of idlers) resolve();
   }
+}
+
+/** Its next turn comes after those of all others. */
+function moveToEnd<V extends { readonly size: number }>(map: Map<string, V>, name: string, rest: V): void {
+  map.delete(name);
+  if (rest.size > 0) map.set(name, rest);
 }
