@@ -217,5 +217,6 @@ it("does it once where several servers follow the pods", async () => {
   await pass(1_000);
   await taint(B);
   await pass(0);
+  expect(pod("a").status.conditions).toMatchObject([{ observedGeneration: 1 }]);
   expect([...events()].sort()).toEqual(["Cancelling deletion of Pod default/a", "Marking for deletion Pod default/a"]);
 });

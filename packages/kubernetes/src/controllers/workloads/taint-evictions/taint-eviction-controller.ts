@@ -3,7 +3,7 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
@@ -140,8 +140,11 @@ export function createTaintEvictionController(base: WorkloadPort): Controller {
   async function evict(pod: PodState, signal: AbortSignal): Promise<void> {
     say(pod, "Marking for deletion Pod", `${pod.uid.replaceAll("-", "")}marked`);
     const reference = { metadata: pod };
+    // Another server was faster, or memory has not seen yet that this one has evicted it.
     const transform = (current: KubeObject): KubeObject =>
-      withDisruption(current as Pod, EVICTED, formatTimestamp(clock.now())) as KubeObject;
+      isBeingDeleted(current)
+        ? current
+        : (withDisruption(current as Pod, EVICTED, formatTimestamp(clock.now())) as KubeObject);
     await updateStatus(port, pods, reference, transform, signal);
     await ignoringConflicts(() => deleteControlled(port, pods, reference, signal));
   }
