@@ -236,6 +236,10 @@ const ZONE = "topology.kubernetes.io/zone";
 it("evicts from a Node that is not ready while another one is, and no more when it is ready", async () => {
   await createBeating("other", "True");
   await createBeating("n", "False");
+  // The first Node that is ready gives the others time.
+  expect(evicting("n")).toEqual([[]]);
+  time.advance(TAINT_EVERY_MS);
+  await isWritten();
   expect(evicting("other", "n")).toEqual([[], [NOT_READY]]);
   await setReady("n", "Unknown");
   expect(evicting("n")).toEqual([[UNREACHABLE]]);
@@ -260,11 +264,18 @@ it("evicts from one Node of each zone in ten seconds", async () => {
 it("evicts no more when no Node is ready, and again when one is", async () => {
   await createBeating("a", "True");
   await createBeating("n", "False");
+  time.advance(TAINT_EVERY_MS);
+  await isWritten();
   expect(evicting("n")).toEqual([[NOT_READY]]);
   await setReady("a", "False");
   expect(evicting("a", "n")).toEqual([[], []]);
   time.advance(TAINT_EVERY_MS);
   await setReady("a", "True");
+  time.advance(TAINT_EVERY_MS - 1);
+  await isWritten();
+  expect(evicting("n")).toEqual([[]]);
+  time.advance(1);
+  await isWritten();
   expect(evicting("a", "n")).toEqual([[], [NOT_READY]]);
 });
 
@@ -279,6 +290,9 @@ it("evicts from no Node of a small zone of which more than half are not ready", 
   // The first two were not more than half of them.
   expect(evicting("a", "b", "c")).toEqual([[NOT_READY], [], []]);
   await setReady("c", "True");
+  expect(evicting("b", "c")).toEqual([[], []]);
+  time.advance(TAINT_EVERY_MS);
+  await isWritten();
   expect(evicting("b", "c")).toEqual([[NOT_READY], []]);
 });
 

@@ -1,6 +1,7 @@
 // The zones of Nodes, and when one that is not ready may get its taint `NoExecute`: one after the other in each zone, and none while no Node is ready.
 // Source: k8s.io/kubernetes/pkg/controller/nodelifecycle/node_lifecycle_controller.go (handleDisruption, ComputeZoneState, setLimiterInZone)
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 
 type Labels = { readonly [name: string]: string };
@@ -74,12 +75,12 @@ export class NodeZones {
   set(key: string, { labels, isReady, isTainted }: ZonedNode): void {
     const before = this.#places.get(key);
     const place: Place = { zone: zoneOf(labels), isReady, isTainted, isCounted: labels[EXCLUDED] === undefined };
+    if (before !== undefined && equalJson(before, place)) return;
     if (before !== undefined) this.#leave(key, before, place);
     this.#places.set(key, place);
     const zone = this.#zones.get(place.zone) ?? newZone();
     this.#zones.set(place.zone, zone);
     this.#count(zone, place, 1);
-    if (before?.isReady !== isReady) this.#wakeFirst(zone);
     this.#settle();
   }
 
@@ -138,6 +139,12 @@ export class NodeZones {
     if (first === key) this.#wakeFirst(zone);
   }
 
+  /** Nodes that were not heard of for the same reason have time to write. */
+  #beginAnew(zone: Zone): void {
+    zone.takenAt = this.#clock.elapsed();
+    this.#wakeFirst(zone);
+  }
+
   #wakeFirst({ waiting }: Zone): void {
     const [first] = waiting;
     if (first !== undefined) this.#changed(first);
@@ -155,15 +162,17 @@ export class NodeZones {
   #count(zone: Zone, { isReady, isCounted }: Place, amount: number): void {
     zone.members += amount;
     if (!isCounted) return;
+    const wasClosed = periodOf(zone) === undefined;
     zone[isReady ? "ready" : "notReady"] += amount;
     if (isReady) this.#ready += amount;
+    if (wasClosed && periodOf(zone) !== undefined) this.#beginAnew(zone);
   }
 
   #settle(): void {
     const isStopped = this.#ready === 0;
     if (!this.#isStarted || isStopped === this.#isStopped) return;
     this.#isStopped = isStopped;
-    if (!isStopped) for (const zone of this.#zones.values()) this.#wakeFirst(zone);
+    if (!isStopped) for (const zone of this.#zones.values()) this.#beginAnew(zone);
     else
       for (const [key, { isTainted }] of this.#places) {
         if (!isTainted) continue;
