@@ -6,7 +6,7 @@ import { MAX_ISSUED_SECONDS, type TrustRule } from "@postern/api/trust-rule";
 import { forbiddenRequestError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
-import type { SealedFields, Strategy } from "@postern/apiserver/registry/strategy";
+import type { SealedFields, Strategy, WriteLimit } from "@postern/apiserver/registry/strategy";
 import { jsonOf } from "../../../../foundation/issuers/terms-digest.ts";
 import { type KeyOrigin, originsOf } from "../../../access-keys/key-origins.ts";
 import { type CreatorLimitsDeps, creatorError } from "../../../access-keys/kinds/owned-access-keys/creator-limits.ts";
@@ -43,23 +43,23 @@ export function trustRuleStrategy(deps: TrustRuleDeps): Strategy<TrustRule> {
   const { names } = deps;
   const projectOf = ({ metadata: { namespace = "" } }: TrustRule): string | undefined => names.projectOf(namespace);
 
+  const refuse = ({ metadata: { namespace = "", name = "" } }: TrustRule, why: string) =>
+    forbiddenRequestError(
+      { group: names.managementGroup, resource: namespace === "" ? CLUSTER_TRUST_RULES : TRUST_RULES },
+      name,
+      why,
+    );
+
   /** Throws 403 for a rule that gives more than its writer may give. */
   const checkWriter = async (rule: TrustRule, context: RequestContext): Promise<void> => {
     const project = projectOf(rule);
-    const { namespace = "", name = "" } = rule.metadata;
     // Validation says so.
-    if (namespace !== "" && project === undefined) return;
+    if ((rule.metadata.namespace ?? "") !== "" && project === undefined) return;
     const { user, rules, allowedSourceRanges, ttl = MAX_ISSUED_SECONDS } = rule.spec;
     const scope = grantedScopeOf(rule.spec, project);
-    const refuse = (why: string) =>
-      forbiddenRequestError(
-        { group: names.managementGroup, resource: namespace === "" ? CLUSTER_TRUST_RULES : TRUST_RULES },
-        name,
-        why,
-      );
     const restrictions = restrictionsOf(jsonOf({ scope, rules }), restrictionNames(names.name));
     if (project !== undefined && !isPermissionSubset(restrictions, projectBounds(project)))
-      throw refuse("spec.scope: a rule of a project cannot allow anything outside of it");
+      throw refuse(rule, "spec.scope: a rule of a project cannot allow anything outside of it");
     // Template of the keys that the rule issues.
     const given: OwnedAccessKey = {
       ...rule,
@@ -68,12 +68,7 @@ export function trustRuleStrategy(deps: TrustRuleDeps): Strategy<TrustRule> {
     const fault = await creatorError(context, given, undefined, deps, async () =>
       project === undefined ? false : await mayUseBot(user, project, context, deps),
     );
-    if (fault !== undefined) throw refuse(fault);
-    const known = deps.rules.sourcesOf(project ?? "");
-    if (project !== undefined && !known.has(sourceOf(rule.spec, true).id) && known.size >= MAX_ISSUERS_OF_PROJECT)
-      throw refuse(
-        `spec.issuer: the trust rules of a project may name ${MAX_ISSUERS_OF_PROJECT} issuers; use one of these, or delete rules. Cluster trust rules have no such limit`,
-      );
+    if (fault !== undefined) throw refuse(rule, fault);
     if (restrictions === undefined) context.warnings.add(NOT_NARROWED);
     const { claims = [], conditions = [] } = rule.spec;
     if (claims.length + conditions.length === 0) context.warnings.add(NO_CLAIMS);
@@ -91,6 +86,24 @@ export function trustRuleStrategy(deps: TrustRuleDeps): Strategy<TrustRule> {
       const isSame = termsOf(rule.spec, projectOf(rule)) === termsOf(old.spec, projectOf(old));
       if (!isSame) await checkWriter(rule, context);
       return rule;
+    },
+    limits(rule, old): readonly WriteLimit[] {
+      const project = projectOf(rule);
+      const { id } = sourceOf(rule.spec, true);
+      if (project === undefined || (old !== undefined && sourceOf(old.spec, true).id === id)) return [];
+      return [
+        {
+          name: `issuers of ${project}`,
+          check() {
+            const known = deps.rules.sourcesOf(project);
+            if (known.has(id) || known.size < MAX_ISSUERS_OF_PROJECT) return;
+            throw refuse(
+              rule,
+              `spec.issuer: the trust rules of a project may name ${MAX_ISSUERS_OF_PROJECT} issuers; use one of these, or delete rules. Cluster trust rules have no such limit`,
+            );
+          },
+        },
+      ];
     },
     validate: (rule) => validateTrustRule(rule, undefined, deps),
     validateUpdate: (rule, old) => validateTrustRule(rule, old, deps),
