@@ -4,8 +4,8 @@
 
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { ETCD_PROTOCOL } from "@postern/stores/etcd/etcd-protocol";
-import { GrpcChannel, type GrpcMethod } from "@postern/stores/etcd/grpc-channel";
+import { GrpcChannel, type GrpcMethod } from "@postern/stores/etcd/grpc/grpc-channel";
+import { ETCD_PROTOCOL } from "@postern/stores/etcd/protocol/etcd-protocol";
 import { startEtcd } from "@postern/stores/etcd/testing/start-etcd";
 import protobuf from "protobufjs";
 import { median } from "./report/median.ts";

@@ -2,9 +2,9 @@
 
 import { createSharedAbortController } from "@postern/apiserver/storage/shared-abort-controller";
 import { closedError, hadNoEffect, isTransient, toStorageError } from "./etcd-errors.ts";
-import { type EtcdMethods, loadEtcdMethods } from "./etcd-methods.ts";
 import type { Scheduler } from "./etcd-timers.ts";
-import { GrpcChannel, type GrpcMethod, type GrpcTls } from "./grpc-channel.ts";
+import { GrpcChannel, type GrpcMethod, type GrpcTls } from "./grpc/grpc-channel.ts";
+import { type EtcdMethods, loadEtcdMethods } from "./protocol/etcd-methods.ts";
 
 /** PEM texts: the CA certificates, and this server's certificate and key if etcd requires one. */
 export type EtcdTls = GrpcTls;

@@ -5,8 +5,8 @@ import {
 } from "@postern/apiserver/storage/storage-errors";
 import { describe, expect, test } from "vitest";
 import { hadNoEffect, isTransient, toStorageError } from "./etcd-errors.ts";
-import { hasOrderedProgress } from "./etcd-version.ts";
-import { GrpcError, grpcStatus } from "./grpc-error.ts";
+import { GrpcError, grpcStatus } from "./grpc/grpc-error.ts";
+import { hasOrderedProgress } from "./watch/etcd-version.ts";
 
 describe("errors of etcd", () => {
   test.each([

@@ -6,7 +6,7 @@ import {
   StorageUnavailableError,
   ValueTooLargeError,
 } from "@postern/apiserver/storage/storage-errors";
-import { GrpcError, grpcStatus } from "./grpc-error.ts";
+import { GrpcError, grpcStatus } from "./grpc/grpc-error.ts";
 
 const NO_LEADER = "etcdserver: no leader";
 const NO_SPACE = "etcdserver: mvcc: database space exceeded";

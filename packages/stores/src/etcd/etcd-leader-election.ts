@@ -5,7 +5,7 @@ import { asStorageCall } from "./etcd-connection.ts";
 import { EtcdLease } from "./etcd-lease.ts";
 import type { EtcdStorage } from "./etcd-storage.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
-import { EtcdWatchStream, FROM_NOW } from "./etcd-watch-stream.ts";
+import { EtcdWatchStream, FROM_NOW } from "./watch/etcd-watch-stream.ts";
 
 export type EtcdLeaderElectionDeps = {
   readonly storage: Pick<EtcdStorage, "connection" | "keys">;

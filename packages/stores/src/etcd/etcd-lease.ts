@@ -2,9 +2,9 @@
 
 import { randomInt } from "node:crypto";
 import type { EtcdConnection } from "./etcd-connection.ts";
-import type { LeaseKeepAliveRequest } from "./etcd-messages.ts";
 import type { Scheduler } from "./etcd-timers.ts";
-import type { GrpcStream } from "./grpc-channel.ts";
+import type { GrpcStream } from "./grpc/grpc-channel.ts";
+import type { LeaseKeepAliveRequest } from "./protocol/etcd-messages.ts";
 
 export type EtcdLeaseDeps = {
   readonly connection: EtcdConnection;

@@ -4,9 +4,9 @@
 import type { Replicas, ReplicasDeps } from "@postern/apiserver/storage/replicas";
 import { createSharedAbortController } from "@postern/apiserver/storage/shared-abort-controller";
 import { EtcdLease } from "./etcd-lease.ts";
-import type { EtcdEvent } from "./etcd-messages.ts";
 import type { EtcdStorage } from "./etcd-storage.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
+import type { EtcdEvent } from "./protocol/etcd-messages.ts";
 import { sharedRuns } from "./shared-runs.ts";
 
 export type EtcdReplicasDeps = ReplicasDeps & {

@@ -20,19 +20,19 @@ import {
   ValueTooLargeError,
 } from "@postern/apiserver/storage/storage-errors";
 import { StoreVersionError } from "../store-errors.ts";
+import { assertInstalledOrAlone, EtcdPrefixError, findOtherUser } from "./diagnosis/other-etcd-users.ts";
+import { whyUnreachable } from "./diagnosis/why-unreachable.ts";
 import { asStorageCall, EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
 import { closedError, isCompacted, isFutureRevision } from "./etcd-errors.ts";
-import { toEntries, toEntry } from "./etcd-events.ts";
 import { EtcdKeys } from "./etcd-keys.ts";
-import type { RangeRequest, RangeResponse, RequestOp, TxnRequest } from "./etcd-messages.ts";
 import { readEtcdSchema } from "./etcd-schema.ts";
 import { type Scheduler, systemScheduler } from "./etcd-timers.ts";
-import { findCompactedRevision } from "./find-compacted-revision.ts";
-import { GrpcError } from "./grpc-error.ts";
-import { assertInstalledOrAlone, EtcdPrefixError, findOtherUser } from "./other-etcd-users.ts";
+import { GrpcError } from "./grpc/grpc-error.ts";
+import type { RangeRequest, RangeResponse, RequestOp, TxnRequest } from "./protocol/etcd-messages.ts";
 import { sharedRuns } from "./shared-runs.ts";
-import { type EtcdPosition, type OwnKeyListener, WatchFeed } from "./watch-feed.ts";
-import { whyUnreachable } from "./why-unreachable.ts";
+import { toEntries, toEntry } from "./watch/etcd-events.ts";
+import { findCompactedRevision } from "./watch/find-compacted-revision.ts";
+import { type EtcdPosition, type OwnKeyListener, WatchFeed } from "./watch/watch-feed.ts";
 
 export type EtcdCompaction = "always" | "never" | "unless-shared";
 

@@ -12,8 +12,8 @@ import { createMemoryStorage } from "@postern/apiserver/storage/memory/memory-st
 import type { Replicas, ReplicasDeps } from "@postern/apiserver/storage/replicas";
 import type { Storage } from "@postern/apiserver/storage/storage";
 import { StorageFullError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
+import type { WaitForLeaderOptions } from "@postern/stores/etcd/diagnosis/wait-for-leader";
 import type { EtcdConnection, EtcdTls } from "@postern/stores/etcd/etcd-connection";
-import type { WaitForLeaderOptions } from "@postern/stores/etcd/wait-for-leader";
 import type { ServerTable } from "@postern/stores/sqlite/server-table";
 import { StoreCorruptError, StoreLockedError } from "@postern/stores/sqlite/sqlite-errors";
 import { createSqliteReplicas } from "@postern/stores/sqlite/sqlite-replicas";
@@ -136,9 +136,9 @@ async function openEtcd(
     import("@postern/stores/etcd/etcd-storage"),
     import("@postern/stores/etcd/etcd-leader-election"),
     import("@postern/stores/etcd/etcd-schema"),
-    import("@postern/stores/etcd/other-etcd-users"),
+    import("@postern/stores/etcd/diagnosis/other-etcd-users"),
     import("@postern/stores/etcd/etcd-replicas"),
-    import("@postern/stores/etcd/wait-for-leader"),
+    import("@postern/stores/etcd/diagnosis/wait-for-leader"),
   ]);
   const tls = await readTls(etcd);
   try {

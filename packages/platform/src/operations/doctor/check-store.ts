@@ -1,8 +1,8 @@
 // Checks the store: existence, integrity, health and version.
 
 import { dirname } from "node:path";
-import type { EtcdExamination, EtcdMember } from "@postern/stores/etcd/examine-etcd";
-import type { UnreachableReason } from "@postern/stores/etcd/why-unreachable";
+import type { EtcdExamination, EtcdMember } from "@postern/stores/etcd/diagnosis/examine-etcd";
+import type { UnreachableReason } from "@postern/stores/etcd/diagnosis/why-unreachable";
 import { examineSqlite } from "@postern/stores/sqlite/sqlite-storage";
 import type { Configuration } from "../../foundation/config/configuration.ts";
 import { ConfigurationError } from "../../foundation/config/configuration-error.ts";
@@ -75,7 +75,7 @@ async function checkSqlite(path: string): Promise<StoreFindings> {
 
 async function checkEtcd(endpoints: readonly string[], configuration: Configuration): Promise<StoreFindings> {
   const { etcd } = configuration;
-  const { examineEtcd } = await import("@postern/stores/etcd/examine-etcd");
+  const { examineEtcd } = await import("@postern/stores/etcd/diagnosis/examine-etcd");
   let examination: EtcdExamination;
   try {
     examination = await examineEtcd({ endpoints, prefix: etcd.prefix, tls: await readTls(etcd) });

@@ -3,11 +3,11 @@
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import type { Watcher } from "@postern/apiserver/storage/watcher-set";
-import type { EtcdConnection } from "./etcd-connection.ts";
+import type { EtcdConnection } from "../etcd-connection.ts";
+import type { EtcdKeys } from "../etcd-keys.ts";
+import type { Scheduler } from "../etcd-timers.ts";
+import type { WatchResponse } from "../protocol/etcd-messages.ts";
 import { toCommits } from "./etcd-events.ts";
-import type { EtcdKeys } from "./etcd-keys.ts";
-import type { WatchResponse } from "./etcd-messages.ts";
-import type { Scheduler } from "./etcd-timers.ts";
 import { EtcdWatchStream } from "./etcd-watch-stream.ts";
 
 export type CatchUpDeps = {

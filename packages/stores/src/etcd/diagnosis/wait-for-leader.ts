@@ -1,9 +1,9 @@
 // Waits for an etcd that starts at the same time as the server: its members accept connections before they have elected a leader.
 
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
-import type { EtcdTls } from "./etcd-connection.ts";
-import { isTransient } from "./etcd-errors.ts";
-import { GrpcError } from "./grpc-error.ts";
+import type { EtcdTls } from "../etcd-connection.ts";
+import { isTransient } from "../etcd-errors.ts";
+import { GrpcError } from "../grpc/grpc-error.ts";
 import { whyUnreachable } from "./why-unreachable.ts";
 
 export type WaitForLeaderOptions = {

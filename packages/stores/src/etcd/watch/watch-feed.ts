@@ -4,13 +4,13 @@
 import type { Revision, StorageEvent, WatchObserver } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { type Watcher, WatcherSet } from "@postern/apiserver/storage/watcher-set";
+import type { EtcdConnection } from "../etcd-connection.ts";
+import { closedError } from "../etcd-errors.ts";
+import type { EtcdKeys } from "../etcd-keys.ts";
+import type { Scheduler } from "../etcd-timers.ts";
+import type { EtcdEvent, WatchResponse } from "../protocol/etcd-messages.ts";
 import { CatchUp } from "./catch-up.ts";
-import type { EtcdConnection } from "./etcd-connection.ts";
-import { closedError } from "./etcd-errors.ts";
 import { type EtcdCommits, toCommits } from "./etcd-events.ts";
-import type { EtcdKeys } from "./etcd-keys.ts";
-import type { EtcdEvent, WatchResponse } from "./etcd-messages.ts";
-import type { Scheduler } from "./etcd-timers.ts";
 import { hasOrderedProgress } from "./etcd-version.ts";
 import { EtcdWatchStream } from "./etcd-watch-stream.ts";
 import { ObservedRevisions } from "./observed-revisions.ts";

@@ -2,12 +2,12 @@
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError, StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
-import type { EtcdConnection } from "./etcd-connection.ts";
-import { toStorageError } from "./etcd-errors.ts";
-import type { KeyRange } from "./etcd-keys.ts";
-import type { WatchRequest, WatchResponse } from "./etcd-messages.ts";
-import type { GrpcChannel, GrpcStream } from "./grpc-channel.ts";
-import { grpcStatus } from "./grpc-error.ts";
+import type { EtcdConnection } from "../etcd-connection.ts";
+import { toStorageError } from "../etcd-errors.ts";
+import type { KeyRange } from "../etcd-keys.ts";
+import type { GrpcChannel, GrpcStream } from "../grpc/grpc-channel.ts";
+import { grpcStatus } from "../grpc/grpc-error.ts";
+import type { WatchRequest, WatchResponse } from "../protocol/etcd-messages.ts";
 
 export const FROM_NOW = 0;
 

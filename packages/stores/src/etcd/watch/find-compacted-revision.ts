@@ -2,8 +2,8 @@
 
 import type { Revision } from "@postern/apiserver/storage/storage";
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
-import type { EtcdConnection } from "./etcd-connection.ts";
-import type { EtcdKeys } from "./etcd-keys.ts";
+import type { EtcdConnection } from "../etcd-connection.ts";
+import type { EtcdKeys } from "../etcd-keys.ts";
 import { EtcdWatchStream } from "./etcd-watch-stream.ts";
 
 /** Called after etcd reported a compaction. Returns `known` if etcd does not say how far it went. */

@@ -1,8 +1,8 @@
 // Converts etcd's events and entries into those of the storage port.
 
 import type { Revision, StorageEvent, StoredEntry } from "@postern/apiserver/storage/storage";
-import type { EtcdKeys } from "./etcd-keys.ts";
-import type { EtcdEvent, KeyValue } from "./etcd-messages.ts";
+import type { EtcdKeys } from "../etcd-keys.ts";
+import type { EtcdEvent, KeyValue } from "../protocol/etcd-messages.ts";
 
 const NO_BYTES = new Uint8Array();
 

@@ -1,9 +1,9 @@
 // The typed methods of etcd's v3 API, built from the text of the protocol.
 
 import protobuf from "protobufjs";
+import type { GrpcMethod } from "../grpc/grpc-channel.ts";
 import type * as messages from "./etcd-messages.ts";
 import { ETCD_PROTOCOL } from "./etcd-protocol.ts";
-import type { GrpcMethod } from "./grpc-channel.ts";
 
 const PACKAGE = "etcdserverpb";
 

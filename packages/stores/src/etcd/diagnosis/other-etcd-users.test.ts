@@ -1,8 +1,8 @@
 import { RevisionCompactedError } from "@postern/apiserver/storage/storage-errors";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type EtcdStorageOptions, openEtcdStorage } from "./etcd-storage.ts";
+import { type EtcdStorageOptions, openEtcdStorage } from "../etcd-storage.ts";
+import { type EtcdCluster, startEtcd, whyNoEtcd } from "../testing/start-etcd.ts";
 import { EtcdPrefixError } from "./other-etcd-users.ts";
-import { type EtcdCluster, startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
 
 describe.skipIf(whyNoEtcd() !== undefined)("an etcd that others use", () => {
   let etcd: EtcdCluster;

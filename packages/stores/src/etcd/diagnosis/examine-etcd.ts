@@ -2,13 +2,13 @@
 
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { StoreVersionError } from "../store-errors.ts";
-import { EtcdConnection, type EtcdTls } from "./etcd-connection.ts";
-import { toStorageError } from "./etcd-errors.ts";
-import { EtcdKeys } from "./etcd-keys.ts";
-import type { StatusResponse } from "./etcd-messages.ts";
-import { readEtcdSchema } from "./etcd-schema.ts";
-import { systemScheduler } from "./etcd-timers.ts";
+import { StoreVersionError } from "../../store-errors.ts";
+import { EtcdConnection, type EtcdTls } from "../etcd-connection.ts";
+import { toStorageError } from "../etcd-errors.ts";
+import { EtcdKeys } from "../etcd-keys.ts";
+import { readEtcdSchema } from "../etcd-schema.ts";
+import { systemScheduler } from "../etcd-timers.ts";
+import type { StatusResponse } from "../protocol/etcd-messages.ts";
 import { findOtherUser, type OtherUser } from "./other-etcd-users.ts";
 import { type UnreachableReason, whyUnreachable } from "./why-unreachable.ts";
 

@@ -1,8 +1,8 @@
 // Detects other users of an etcd: their history must not be compacted, and a server must not be installed beside them by mistake.
 
-import { asStorageCall, type EtcdConnection } from "./etcd-connection.ts";
-import { isPermissionDenied } from "./etcd-errors.ts";
-import type { EtcdKeys, KeyRange } from "./etcd-keys.ts";
+import { asStorageCall, type EtcdConnection } from "../etcd-connection.ts";
+import { isPermissionDenied } from "../etcd-errors.ts";
+import type { EtcdKeys, KeyRange } from "../etcd-keys.ts";
 
 type Place = { readonly connection: EtcdConnection; readonly keys: EtcdKeys };
 

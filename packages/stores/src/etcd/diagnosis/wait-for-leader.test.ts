@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { StorageUnavailableError } from "@postern/apiserver/storage/storage-errors";
 import { describe, expect, test } from "vitest";
-import { openEtcdStorage } from "./etcd-storage.ts";
-import { startEtcd, whyNoEtcd } from "./testing/start-etcd.ts";
+import { openEtcdStorage } from "../etcd-storage.ts";
+import { startEtcd, whyNoEtcd } from "../testing/start-etcd.ts";
 import { openWithLeader } from "./wait-for-leader.ts";
 
 const value = Buffer.from("x");

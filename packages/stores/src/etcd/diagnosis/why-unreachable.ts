@@ -2,7 +2,7 @@
 
 import { request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
-import type { EtcdTls } from "./etcd-connection.ts";
+import type { EtcdTls } from "../etcd-connection.ts";
 
 export type UnreachableReason =
   | "nothing listens"
