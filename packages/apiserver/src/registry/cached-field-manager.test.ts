@@ -1,7 +1,7 @@
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { createSchemaValidator } from "@postern/apimachinery/schema/validate-schema";
+import { createSchemaValidator } from "@postern/apimachinery/schema/validation/validate-schema";
 import { createFieldManager, type FieldManager } from "@postern/structured-merge/managedfields/field-manager";
 import fc from "fast-check";
 import { expect, it, vi } from "vitest";

@@ -5,7 +5,7 @@ import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { asGoWrites, isProtobufKind } from "@postern/apimachinery/protobuf/protobuf-object";
 import { collectDeprecations, type Deprecation } from "@postern/apimachinery/schema/deprecation";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { type SchemaValidator, schemaValidatorOf } from "@postern/apimachinery/schema/validate-schema";
+import { type SchemaValidator, schemaValidatorOf } from "@postern/apimachinery/schema/validation/validate-schema";
 import { createFieldManager, type FieldManager } from "@postern/structured-merge/managedfields/field-manager";
 import { cachedFieldManager } from "./cached-field-manager.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";

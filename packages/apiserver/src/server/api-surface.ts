@@ -1,6 +1,6 @@
 // One API surface: a set of resources under a storage prefix, with discovery, OpenAPI and routes. A process may have many; they share no state.
 
-import type { DescriptionsOf } from "@postern/apimachinery/schema/openapi-v3";
+import type { DescriptionsOf } from "@postern/apimachinery/schema/openapi/openapi-v3";
 import type { Authorizer } from "../authorization/authorizer.ts";
 import type { WatchCache } from "../cache/watch-cache.ts";
 import { pageNotFound } from "../chain/page-not-found.ts";

@@ -1,7 +1,7 @@
 // The formats that Kubernetes has names for.
 // Source: k8s.io/apiserver/pkg/cel/library/format.go
 
-import { findStringFormat } from "@postern/apimachinery/schema/string-formats";
+import { findStringFormat } from "@postern/apimachinery/schema/validation/string-formats";
 import {
   isDNS1035Label,
   isDNS1123Label,

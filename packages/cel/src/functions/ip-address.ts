@@ -1,7 +1,7 @@
 // Addresses and ranges of addresses, as numbers.
 // Source: k8s.io/apiserver/pkg/cel/{ip,cidr}.go, https://pkg.go.dev/net/netip
 
-import { isIPAddress } from "@postern/apimachinery/schema/ip-address";
+import { isIPAddress } from "@postern/apimachinery/schema/validation/ip-address";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { EXTENSION_TYPES } from "../cel-type.ts";
 import { CelExtension, type CelValue, failCel } from "../cel-value.ts";

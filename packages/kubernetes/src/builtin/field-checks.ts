@@ -2,7 +2,7 @@
 // Source: k8s.io/apimachinery/pkg/util/validation/{validation,ip}.go, pkg/apis/core/validation/validation.go
 
 import { BlockList, isIP } from "node:net";
-import { isCidr } from "@postern/apimachinery/schema/ip-address";
+import { isCidr } from "@postern/apimachinery/schema/validation/ip-address";
 import {
   type FieldError,
   invalidError,

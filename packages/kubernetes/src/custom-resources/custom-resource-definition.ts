@@ -3,8 +3,8 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { type Infer, s } from "@postern/apimachinery/schema/builder";
-import { JSON_SCHEMA_PROPS } from "@postern/apimachinery/schema/json-schema-props";
 import type { KindOf } from "@postern/apimachinery/schema/kind-schema";
+import { JSON_SCHEMA_PROPS } from "@postern/apimachinery/schema/openapi/json-schema-props";
 import { webhookClientFields } from "../webhooks/client-config.ts";
 
 export const APIEXTENSIONS_GROUP = "apiextensions.k8s.io";

@@ -4,8 +4,8 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
+import { readCrdSchema } from "@postern/apimachinery/schema/crd/read-crd-schema";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { readCrdSchema } from "@postern/apimachinery/schema/read-crd-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";

@@ -3,8 +3,8 @@
 
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import { isJsonArray, isJsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { correlateItems } from "@postern/apimachinery/schema/correlate-items";
 import { propertyOf, type StructuralSchema, valueSchemaOf } from "@postern/apimachinery/schema/structural-schema";
+import { correlateItems } from "@postern/apimachinery/schema/validation/correlate-items";
 
 /** A value and its old value. */
 type Pair = { readonly schema: StructuralSchema; readonly value: JsonValue; readonly old: JsonValue };

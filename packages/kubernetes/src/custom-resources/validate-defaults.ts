@@ -3,10 +3,13 @@
 
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { validateEmbeddedResources } from "@postern/apimachinery/schema/embedded-objects/validate-embedded-resources";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { validateEmbeddedResources } from "@postern/apimachinery/schema/validate-embedded-resources";
-import { createSchemaValidator, SchemaValidationTooLongError } from "@postern/apimachinery/schema/validate-schema";
+import {
+  createSchemaValidator,
+  SchemaValidationTooLongError,
+} from "@postern/apimachinery/schema/validation/validate-schema";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { childPath, type FieldError, invalidError, keyPath } from "@postern/apimachinery/validation/field-error";
 import { compileValidationRulesInSteps } from "./validation-rules.ts";

@@ -9,8 +9,8 @@ import {
   type JsonValue,
 } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { correlateItems } from "@postern/apimachinery/schema/correlate-items";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
+import { correlateItems } from "@postern/apimachinery/schema/validation/correlate-items";
 import { runSteps, type Steps } from "@postern/apimachinery/steps/steps";
 import { byteLength } from "@postern/apimachinery/validation/byte-length";
 import {

@@ -9,7 +9,7 @@ import {
   createSchemaValidator,
   SchemaValidationTooLongError,
   type SchemaValidator,
-} from "@postern/apimachinery/schema/validate-schema";
+} from "@postern/apimachinery/schema/validation/validate-schema";
 import { decodeYaml } from "@postern/apimachinery/yaml/decode-yaml";
 import { encodeYaml } from "@postern/apimachinery/yaml/encode-yaml";
 import { YamlError } from "@postern/apimachinery/yaml/yaml-error";

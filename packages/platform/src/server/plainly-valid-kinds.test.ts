@@ -1,6 +1,6 @@
 import { findingsOfWalks } from "@postern/apimachinery/schema/testing/findings-of-walks";
 import { valuesOf } from "@postern/apimachinery/schema/testing/values-of-schema";
-import { createSchemaValidator } from "@postern/apimachinery/schema/validate-schema";
+import { createSchemaValidator } from "@postern/apimachinery/schema/validation/validate-schema";
 import { createTestCluster } from "@postern/kubernetes/builtin/testing/test-cluster";
 import fc from "fast-check";
 import { expect, it } from "vitest";

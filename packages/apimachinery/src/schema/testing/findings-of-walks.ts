@@ -2,12 +2,12 @@
 
 import type { JsonValue } from "../../json/json-value.ts";
 import { pruneNulls, setDefaults } from "../default.ts";
-import { coerceEmbeddedResources } from "../embedded-resources.ts";
+import { coerceEmbeddedResources } from "../embedded-objects/embedded-resources.ts";
+import { validateEmbeddedResources } from "../embedded-objects/validate-embedded-resources.ts";
 import { validateListTypes } from "../list-type.ts";
 import { pruneUnknownFields } from "../prune.ts";
 import type { StructuralSchema } from "../structural-schema.ts";
-import { validateEmbeddedResources } from "../validate-embedded-resources.ts";
-import { createSchemaValidator } from "../validate-schema.ts";
+import { createSchemaValidator } from "../validation/validate-schema.ts";
 
 /** The texts of what they change and refuse. */
 export function findingsOfWalks(value: JsonValue, schema: StructuralSchema): readonly string[] {

@@ -8,12 +8,12 @@ import { formatApiVersion, type GroupVersionKind, parseApiVersion } from "@poste
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { messageNameOf } from "@postern/apimachinery/protobuf/kubernetes-messages";
 import { isProtobufKind } from "@postern/apimachinery/protobuf/protobuf-object";
-import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { pruneNulls, setDefaults } from "@postern/apimachinery/schema/default";
-import { coerceEmbeddedResources } from "@postern/apimachinery/schema/embedded-resources";
+import { coerceMetadata } from "@postern/apimachinery/schema/embedded-objects/coerce-metadata";
+import { coerceEmbeddedResources } from "@postern/apimachinery/schema/embedded-objects/embedded-resources";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
-import { schemaValidatorOf } from "@postern/apimachinery/schema/validate-schema";
+import { schemaValidatorOf } from "@postern/apimachinery/schema/validation/validate-schema";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { invalidError } from "@postern/apimachinery/validation/field-error";

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { methodNotAllowedError, resourceNotFoundError } from "@postern/apimachinery/meta/api-error";
-import type { DescriptionsOf } from "@postern/apimachinery/schema/openapi-v3";
+import type { DescriptionsOf } from "@postern/apimachinery/schema/openapi/openapi-v3";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ApiRequest } from "../../transport/api-request.ts";

@@ -12,8 +12,8 @@ import {
 } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion, parseApiVersion } from "@postern/apimachinery/meta/group-version";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { coerceMetadata } from "@postern/apimachinery/schema/coerce-metadata";
 import { setDefaults } from "@postern/apimachinery/schema/default";
+import { coerceMetadata } from "@postern/apimachinery/schema/embedded-objects/coerce-metadata";
 import { pruneUnknownFields } from "@postern/apimachinery/schema/prune";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import { jsonOf, withoutManagedFields } from "@postern/structured-merge/managedfields/object-managed-fields";

@@ -4,7 +4,7 @@
 import { badRequestError, invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import { formatApiVersion } from "@postern/apimachinery/meta/group-version";
 import { isProtobufKind } from "@postern/apimachinery/protobuf/protobuf-object";
-import { validateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
+import { validateAgainstSchema } from "@postern/apimachinery/schema/validation/validate-schema";
 import type { RequestContext } from "../../context/request-context.ts";
 import type { Subresource } from "../../registry/resource-definition.ts";
 import type { InstalledResource } from "../../registry/resource-registry.ts";

@@ -4,7 +4,7 @@
 import { stringifyJsonInSteps } from "@postern/apimachinery/json/stringify-json";
 import { invalidObjectError, verbNotSupportedError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { validateAgainstSchema } from "@postern/apimachinery/schema/validate-schema";
+import { validateAgainstSchema } from "@postern/apimachinery/schema/validation/validate-schema";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { RequestContext } from "../../context/request-context.ts";
 import { groupResourceOf, type ResourceDefinition } from "../../registry/resource-definition.ts";

@@ -29,7 +29,7 @@ import {
 import { StrategicMergePatchError } from "@postern/apimachinery/patch/patch-directives";
 import { JsonPatchError, PatchDecodeError } from "@postern/apimachinery/patch/patch-errors";
 import { applyStrategicMergePatch } from "@postern/apimachinery/patch/strategic-merge-patch";
-import { findMetadataError } from "@postern/apimachinery/schema/find-metadata-error";
+import { findMetadataError } from "@postern/apimachinery/schema/embedded-objects/find-metadata-error";
 import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { oneStep, type Steps } from "@postern/apimachinery/steps/steps";

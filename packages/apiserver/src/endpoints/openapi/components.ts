@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
 import type { GroupVersion, GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import { kindSchema, listSchema } from "@postern/apimachinery/schema/kind-schema";
-import type { Descriptions, DescriptionsOf, OpenApiOptions } from "@postern/apimachinery/schema/openapi-v3";
+import type { Descriptions, DescriptionsOf, OpenApiOptions } from "@postern/apimachinery/schema/openapi/openapi-v3";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { StepPace, type Steps } from "@postern/apimachinery/steps/steps";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";

@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { heldMessages, messageNameOf } from "@postern/apimachinery/protobuf/kubernetes-messages";
-import { referenceMembers, toOpenApiV3 } from "@postern/apimachinery/schema/openapi-v3";
+import { referenceMembers, toOpenApiV3 } from "@postern/apimachinery/schema/openapi/openapi-v3";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { runSteps } from "@postern/apimachinery/steps/steps";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";

@@ -4,8 +4,8 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { parseJson } from "@postern/apimachinery/json/parse-json";
 import { stringifyJson, stringifyJsonInSteps } from "@postern/apimachinery/json/stringify-json";
-import { toOpenApiV2 } from "@postern/apimachinery/schema/openapi-v2";
-import { type DescriptionsOf, toOpenApiV3 } from "@postern/apimachinery/schema/openapi-v3";
+import { toOpenApiV2 } from "@postern/apimachinery/schema/openapi/openapi-v2";
+import { type DescriptionsOf, toOpenApiV3 } from "@postern/apimachinery/schema/openapi/openapi-v3";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { ResourceDefinition } from "../../registry/resource-definition.ts";
 import type { ApiGroup, ApiVersion } from "../discovery/api-groups.ts";

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import type { DescriptionsOf } from "@postern/apimachinery/schema/openapi-v3";
+import type { DescriptionsOf } from "@postern/apimachinery/schema/openapi/openapi-v3";
 import type { Steps } from "@postern/apimachinery/steps/steps";
 import type { RequestContext } from "../../context/request-context.ts";
 import { LONG_WORK_BYTES } from "../../limits/long-work.ts";

@@ -3,13 +3,13 @@
 
 import type { GroupVersion, GroupVersionKind } from "@postern/apimachinery/meta/group-version";
 import { s } from "@postern/apimachinery/schema/builder";
+import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
+import { listMetaSchema, META_COMPONENTS } from "@postern/apimachinery/schema/object-meta-schema";
 import {
   JSON_SCHEMA_PROPS,
   JSON_SCHEMA_PROPS_NAME,
   PUBLISHED_JSON_SCHEMA_PROPS,
-} from "@postern/apimachinery/schema/json-schema-props";
-import { kindSchema } from "@postern/apimachinery/schema/kind-schema";
-import { listMetaSchema, META_COMPONENTS } from "@postern/apimachinery/schema/object-meta-schema";
+} from "@postern/apimachinery/schema/openapi/json-schema-props";
 import type { StructuralSchema } from "@postern/apimachinery/schema/structural-schema";
 import { SCALE_KIND } from "../discovery/served-resource.ts";
 import { definitionName, META_PREFIX } from "./openapi-names.ts";

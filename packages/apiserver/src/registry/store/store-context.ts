@@ -1,7 +1,7 @@
 // Dependencies of all operations of the generic store.
 
 import type { GroupKind } from "@postern/apimachinery/meta/group-version";
-import type { SchemaValidator } from "@postern/apimachinery/schema/validate-schema";
+import type { SchemaValidator } from "@postern/apimachinery/schema/validation/validate-schema";
 import type { ResourceKeys } from "../../cache/resource-keys.ts";
 import type { CacheView, WatchCache } from "../../cache/watch-cache.ts";
 import type { Runtime } from "../../runtime/clock.ts";

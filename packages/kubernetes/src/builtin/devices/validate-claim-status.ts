@@ -4,7 +4,7 @@
 import { equalJson } from "@postern/apimachinery/json/equal-json";
 import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import { isCidr } from "@postern/apimachinery/schema/ip-address";
+import { isCidr } from "@postern/apimachinery/schema/validation/ip-address";
 import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import { byteLength } from "@postern/apimachinery/validation/byte-length";
 import {

@@ -1,7 +1,7 @@
 // Requirements of a NetworkPolicy. Networks that were there before are let through.
 // Source: k8s.io/kubernetes/pkg/apis/networking/validation/validation.go (ValidateNetworkPolicySpec)
 
-import { isCidr } from "@postern/apimachinery/schema/ip-address";
+import { isCidr } from "@postern/apimachinery/schema/validation/ip-address";
 import {
   type FieldError,
   forbiddenError,

@@ -1,6 +1,6 @@
 // Descriptions of the types of built-in kinds in OpenAPI documents: `kubectl explain` shows them. Schemas of built-in kinds have none.
 
-import type { Descriptions } from "@postern/apimachinery/schema/openapi-v3";
+import type { Descriptions } from "@postern/apimachinery/schema/openapi/openapi-v3";
 import { descriptionTexts } from "./description-texts.ts";
 
 let tables: ReadonlyMap<string, string> | undefined;

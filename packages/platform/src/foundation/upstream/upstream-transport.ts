@@ -2,7 +2,7 @@
 
 import { JsonSyntaxError } from "@postern/apimachinery/json/json-syntax-error";
 import { isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
-import { findMetadataError } from "@postern/apimachinery/schema/find-metadata-error";
+import { findMetadataError } from "@postern/apimachinery/schema/embedded-objects/find-metadata-error";
 import { type ApiClient, createApiClient } from "@postern/client/api-client";
 import { isStatus } from "@postern/client/response-error";
 import type { Transport } from "@postern/client/transport/transport";

@@ -1,7 +1,7 @@
 // The resources that the recorded documents describe, as definitions.
 
 import { readFileSync } from "node:fs";
-import { readCrdSchema } from "@postern/apimachinery/schema/read-crd-schema";
+import { readCrdSchema } from "@postern/apimachinery/schema/crd/read-crd-schema";
 import { defineResource, type ResourceDefinition } from "../../../registry/resource-definition.ts";
 
 const definitions: readonly any[] = JSON.parse(

@@ -1,7 +1,7 @@
 // Faults of an object against its schema, and against the rules of its schema. What would take long is found in a thread, where it blocks no requests.
 
 import { stringifyJson } from "@postern/apimachinery/json/stringify-json";
-import { SchemaValidationTooLongError } from "@postern/apimachinery/schema/validate-schema";
+import { SchemaValidationTooLongError } from "@postern/apimachinery/schema/validation/validate-schema";
 import type { FieldError } from "@postern/apimachinery/validation/field-error";
 import { jsonOf } from "@postern/structured-merge/managedfields/object-managed-fields";
 import { systemUser } from "../../../context/system-context.ts";

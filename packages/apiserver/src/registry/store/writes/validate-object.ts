@@ -2,8 +2,8 @@
 
 import { invalidObjectError } from "@postern/apimachinery/meta/api-error";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { validateEmbeddedResources } from "@postern/apimachinery/schema/embedded-objects/validate-embedded-resources";
 import { validateListTypes } from "@postern/apimachinery/schema/list-type";
-import { validateEmbeddedResources } from "@postern/apimachinery/schema/validate-embedded-resources";
 import { type FieldError, indexPath, invalidError } from "@postern/apimachinery/validation/field-error";
 import {
   FINALIZER_DELETE_DEPENDENTS,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { correlateItems } from "./correlate-items.ts";
+import { correlateItems } from "../validation/correlate-items.ts";
 import { validateStructural } from "./validate-structural.ts";
 
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, at) => `k${at}`);

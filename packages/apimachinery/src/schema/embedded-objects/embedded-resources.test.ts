@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { StructuralSchema } from "../structural-schema.ts";
 import { coerceEmbeddedResources } from "./embedded-resources.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
 import { validateEmbeddedResources } from "./validate-embedded-resources.ts";
 
 const EMBEDDED: StructuralSchema = {

@@ -1,8 +1,8 @@
 // Finds metadata of a wrong JSON type and reports it as Go's decoder does: such an object cannot be decoded at all.
 // Source: https://pkg.go.dev/encoding/json#UnmarshalTypeError
 
-import { goKindOf, isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
-import { isCanonicalTimestamp } from "../time/timestamp.ts";
+import { goKindOf, isJsonArray, isJsonObject, type JsonValue } from "../../json/json-value.ts";
+import { isCanonicalTimestamp } from "../../time/timestamp.ts";
 
 /** A Go type: what JSON it takes, and how its decoder names it. */
 type GoType =

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonValue } from "../json/json-value.ts";
-import { isApiError } from "../meta/api-error.ts";
+import type { JsonValue } from "../../json/json-value.ts";
+import { isApiError } from "../../meta/api-error.ts";
 import { coerceMetadata } from "./coerce-metadata.ts";
 
 const coerce = (metadata: JsonValue | undefined) => coerceMetadata(metadata, "OwnedAccessKey", "v1");

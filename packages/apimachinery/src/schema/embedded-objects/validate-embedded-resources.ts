@@ -1,9 +1,9 @@
 // Checks apiVersion, kind and metadata of the resources that a schema says are embedded in an object.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta/validation.go
 
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
-import { parseApiVersion } from "../meta/group-version.ts";
-import type { ObjectMeta } from "../meta/object-meta.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../json/json-value.ts";
+import { parseApiVersion } from "../../meta/group-version.ts";
+import type { ObjectMeta } from "../../meta/object-meta.ts";
 import {
   childPath,
   type FieldError,
@@ -11,13 +11,13 @@ import {
   invalidError,
   keyPath,
   requiredError,
-} from "../validation/field-error.ts";
-import { validateObjectMeta } from "../validation/object-meta.ts";
-import { nameIsPathSegment } from "../validation/object-name.ts";
-import { isDNS1035Label } from "../validation/string-validators.ts";
+} from "../../validation/field-error.ts";
+import { validateObjectMeta } from "../../validation/object-meta.ts";
+import { nameIsPathSegment } from "../../validation/object-name.ts";
+import { isDNS1035Label } from "../../validation/string-validators.ts";
+import { propertyOf, type StructuralSchema, valueSchemaOf } from "../structural-schema.ts";
 import { hasEmbeddedResource } from "./embedded-resources.ts";
 import { findMetadataError } from "./find-metadata-error.ts";
-import { propertyOf, type StructuralSchema, valueSchemaOf } from "./structural-schema.ts";
 
 /** Faults below `path`, which is "" for a whole object. The object itself is no embedded one. */
 export function validateEmbeddedResources(

@@ -1,9 +1,9 @@
 // The state of one validation, and its error messages.
 // Source: k8s.io/kube-openapi/pkg/validation/errors/schema.go, apiextensions-apiserver/pkg/apiserver/validation/validation.go
 
-import type { JsonValue } from "../json/json-value.ts";
-import { stringifyJson } from "../json/stringify-json.ts";
-import { quoteGo } from "../text/go-quote.ts";
+import type { JsonValue } from "../../json/json-value.ts";
+import { stringifyJson } from "../../json/stringify-json.ts";
+import { quoteGo } from "../../text/go-quote.ts";
 import {
   type FieldError,
   invalidError,
@@ -12,9 +12,9 @@ import {
   tooLongError,
   tooManyError,
   typeInvalidError,
-} from "../validation/field-error.ts";
-import type { SpendSteps } from "./pattern/pattern-program.ts";
-import { formatValuePath, type ValuePath } from "./value-path.ts";
+} from "../../validation/field-error.ts";
+import type { SpendSteps } from "../pattern/pattern-program.ts";
+import { formatValuePath, type ValuePath } from "../value-path.ts";
 
 export type Walk = {
   readonly path: ValuePath;

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonValue } from "../json/json-value.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
-import { findingsOfWalks } from "./testing/findings-of-walks.ts";
-import { valuesOf } from "./testing/values-of-schema.ts";
+import type { JsonValue } from "../../json/json-value.ts";
+import type { StructuralSchema } from "../structural-schema.ts";
+import { findingsOfWalks } from "../testing/findings-of-walks.ts";
+import { valuesOf } from "../testing/values-of-schema.ts";
 import { createSchemaValidator } from "./validate-schema.ts";
 
 const some = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });

@@ -1,10 +1,10 @@
 // Writes a schema as a component of an OpenAPI v3 document.
 // Source: https://spec.openapis.org/oas/v3.0.0, k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder
 
-import { type JsonObject, type JsonValue, setMember } from "../json/json-value.ts";
-import type { GroupVersionKind } from "../meta/group-version.ts";
-import { StepPace, type Steps } from "../steps/steps.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
+import { type JsonObject, type JsonValue, setMember } from "../../json/json-value.ts";
+import type { GroupVersionKind } from "../../meta/group-version.ts";
+import { StepPace, type Steps } from "../../steps/steps.ts";
+import type { StructuralSchema } from "../structural-schema.ts";
 
 export type OpenApiOptions = {
   /** Schemas that are components of their own, by identity: referred to by name, not repeated. */

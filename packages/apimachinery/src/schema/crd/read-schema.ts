@@ -1,7 +1,7 @@
 // Reads a schema from JSON, as a CustomResourceDefinition carries it: known keywords of the right type, nothing else.
 // Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../json/json-value.ts";
 import {
   childPath,
   type FieldError,
@@ -10,8 +10,8 @@ import {
   invalidError,
   keyPath,
   notSupportedError,
-} from "../validation/field-error.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
+} from "../../validation/field-error.ts";
+import type { StructuralSchema } from "../structural-schema.ts";
 
 export type ReadSchema = { readonly schema: StructuralSchema; readonly errors: readonly FieldError[] };
 

@@ -1,14 +1,16 @@
 // Checks values against a schema, with the verdicts and the texts of kube-apiserver for custom resources.
 // Source: k8s.io/kube-openapi/pkg/validation/validate, apiextensions-apiserver/pkg/apiserver/validation/{validation,ratcheting}.go
 
-import { equalJson } from "../json/equal-json.ts";
-import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
-import { badRequestError } from "../meta/api-error.ts";
-import type { FieldError } from "../validation/field-error.ts";
-import { formatGoValue } from "../validation/go-syntax.ts";
+import { equalJson } from "../../json/equal-json.ts";
+import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../../json/json-value.ts";
+import { badRequestError } from "../../meta/api-error.ts";
+import type { FieldError } from "../../validation/field-error.ts";
+import { formatGoValue } from "../../validation/go-syntax.ts";
+import { PatternLimitError, type SpendSteps } from "../pattern/pattern-program.ts";
+import type { StructuralSchema } from "../structural-schema.ts";
+import { formatValuePath } from "../value-path.ts";
 import { type CompiledSchema, compileSchema } from "./compile-schema.ts";
 import { correlateItems } from "./correlate-items.ts";
-import { PatternLimitError, type SpendSteps } from "./pattern/pattern-program.ts";
 import {
   MANY_VALUES,
   passesQuickValidation,
@@ -30,9 +32,7 @@ import {
   startWalk,
   type Walk,
 } from "./schema-walk.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
 import { jsonTypeOf, validateNumber } from "./validate-number.ts";
-import { formatValuePath } from "./value-path.ts";
 
 export type SchemaValidator = {
   /** Whether nothing is wrong with a value nor to be done about it, as far as one quick look tells: see `passesQuickValidation`. */

@@ -1,8 +1,8 @@
 // Meaning of the `format` of a string field. Formats that are not listed here check nothing, as upstream.
 // Source: k8s.io/kube-openapi/pkg/validation/strfmt, apiextensions-apiserver/pkg/apiserver/validation/formats.go
 
-import { isCanonicalTimestamp } from "../time/timestamp.ts";
-import { byteLength } from "../validation/byte-length.ts";
+import { isCanonicalTimestamp } from "../../time/timestamp.ts";
+import { byteLength } from "../../validation/byte-length.ts";
 import { isCidr, isIPv4, isIPv6 } from "./ip-address.ts";
 
 export type StringFormat = (text: string) => boolean;

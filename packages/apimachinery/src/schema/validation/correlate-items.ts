@@ -1,9 +1,9 @@
 // Finds the old item that corresponds to a new item of a list. Only lists with map keys have such items.
 // Source: k8s.io/apiserver/pkg/cel/common/equality.go (CorrelatedObject)
 
-import { isJsonArray, isJsonObject, type JsonValue } from "../json/json-value.ts";
-import { stringifyJson } from "../json/stringify-json.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../../json/json-value.ts";
+import { stringifyJson } from "../../json/stringify-json.ts";
+import type { StructuralSchema } from "../structural-schema.ts";
 
 type OldItemOf = (item: JsonValue) => JsonValue | undefined;
 

@@ -2,13 +2,13 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonValue } from "../json/json-value.ts";
-import type { FieldError } from "../validation/field-error.ts";
-import { applyDefaults } from "./default.ts";
-import { validateListTypes } from "./list-type.ts";
-import { pruneUnknownFields } from "./prune.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
-import vectors from "./testdata/13a-schema-validation.json" with { type: "json" };
+import type { JsonValue } from "../../json/json-value.ts";
+import type { FieldError } from "../../validation/field-error.ts";
+import { applyDefaults } from "../default.ts";
+import { validateListTypes } from "../list-type.ts";
+import { pruneUnknownFields } from "../prune.ts";
+import type { StructuralSchema } from "../structural-schema.ts";
+import vectors from "../testdata/13a-schema-validation.json" with { type: "json" };
 import {
   createSchemaValidator,
   SchemaValidationTooLongError,

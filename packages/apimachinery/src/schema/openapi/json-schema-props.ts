@@ -2,7 +2,7 @@
 // (read-schema.ts).
 // Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/types_jsonschema.go
 
-import type { StructuralSchema } from "./structural-schema.ts";
+import type { StructuralSchema } from "../structural-schema.ts";
 
 /** The schema of a schema, inside of other kinds and of itself: schemas nest without limit. */
 export const JSON_SCHEMA_PROPS: StructuralSchema = {

@@ -1,14 +1,14 @@
 // Turns received metadata into what a server keeps: known fields of the right type, nothing empty, times in UTC.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta/coerce.go
 
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
-import { badRequestError } from "../meta/api-error.ts";
-import type { ObjectMeta } from "../meta/object-meta.ts";
-import { isCanonicalTimestamp } from "../time/timestamp.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../json/json-value.ts";
+import { badRequestError } from "../../meta/api-error.ts";
+import type { ObjectMeta } from "../../meta/object-meta.ts";
+import { isCanonicalTimestamp } from "../../time/timestamp.ts";
+import { type MemberChanges, withMemberChanges } from "../member-changes.ts";
+import { objectMetaSchema } from "../object-meta-schema.ts";
+import { pruneUnknownFields } from "../prune.ts";
 import { findMetadataError } from "./find-metadata-error.ts";
-import { type MemberChanges, withMemberChanges } from "./member-changes.ts";
-import { objectMetaSchema } from "./object-meta-schema.ts";
-import { pruneUnknownFields } from "./prune.ts";
 
 export type CoercedMetadata = {
   readonly metadata: ObjectMeta;

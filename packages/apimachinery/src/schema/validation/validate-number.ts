@@ -1,8 +1,8 @@
 // Tells what JSON type a value has, and checks numbers: range of the format, bounds, multiples.
 // Source: k8s.io/kube-openapi/pkg/validation/validate/{type,values}.go
 
-import { isJsonArray, type JsonValue } from "../json/json-value.ts";
-import { formatGoFloat } from "../validation/go-syntax.ts";
+import { isJsonArray, type JsonValue } from "../../json/json-value.ts";
+import { formatGoFloat } from "../../validation/go-syntax.ts";
 import type { CompiledSchema } from "./compile-schema.ts";
 import { reportRange, reportRule, type Walk } from "./schema-walk.ts";
 

@@ -10,8 +10,8 @@ import {
   keyPath,
   requiredError,
   tooManyError,
-} from "../validation/field-error.ts";
-import { propertyOf, type StructuralSchema } from "./structural-schema.ts";
+} from "../../validation/field-error.ts";
+import { propertyOf, type StructuralSchema } from "../structural-schema.ts";
 import { validateCombinations, validatePattern } from "./validate-combinations.ts";
 
 type Level = "root" | "item" | "field";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { JsonValue } from "../json/json-value.ts";
+import type { JsonValue } from "../../json/json-value.ts";
 import { readCrdSchema } from "./read-crd-schema.ts";
 
 const PATH = "spec.versions[0].schema.openAPIV3Schema";

@@ -1,13 +1,13 @@
 // Brings the metadata of the resources that a schema says are embedded in an object into its one form.
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta/coerce.go
 
-import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
-import { childPath, indexPath, keyPath } from "../validation/field-error.ts";
-import { formatGoValue } from "../validation/go-syntax.ts";
+import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../../json/json-value.ts";
+import { childPath, indexPath, keyPath } from "../../validation/field-error.ts";
+import { formatGoValue } from "../../validation/go-syntax.ts";
+import { type MemberChanges, withMemberChanges } from "../member-changes.ts";
+import { propertyOf, type StructuralSchema, valueSchemaOf } from "../structural-schema.ts";
 import { conformMetadata } from "./coerce-metadata.ts";
 import { findMetadataError } from "./find-metadata-error.ts";
-import { type MemberChanges, withMemberChanges } from "./member-changes.ts";
-import { propertyOf, type StructuralSchema, valueSchemaOf } from "./structural-schema.ts";
 
 export type CoercedResources = {
   /** The value given, itself, when there was nothing to change. */

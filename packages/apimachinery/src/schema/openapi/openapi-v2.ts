@@ -1,10 +1,10 @@
 // Writes a schema as a definition of an OpenAPI v2 document, without what v2 and its clients cannot hold.
 // Source: k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2/conversion.go
 
-import type { JsonObject } from "../json/json-value.ts";
-import type { StepPace, Steps } from "../steps/steps.ts";
+import type { JsonObject } from "../../json/json-value.ts";
+import type { StepPace, Steps } from "../../steps/steps.ts";
+import { propertyOf, type StructuralSchema } from "../structural-schema.ts";
 import { eachMember, type OpenApiOptions, referenceMembers, schemaPace, writeRoot } from "./openapi-v3.ts";
-import { propertyOf, type StructuralSchema } from "./structural-schema.ts";
 
 export function* toOpenApiV2(schema: StructuralSchema, options: OpenApiOptions = {}): Steps<JsonObject> {
   const { components = new Map<StructuralSchema, string>() } = options;

@@ -1,10 +1,10 @@
 // Prepares a schema for validation: patterns compiled, formats and types resolved, once.
 
-import type { JsonValue } from "../json/json-value.ts";
-import { compilePattern, type Pattern } from "./pattern/pattern.ts";
-import { PatternSyntaxError } from "./pattern/pattern-syntax.ts";
+import type { JsonValue } from "../../json/json-value.ts";
+import { compilePattern, type Pattern } from "../pattern/pattern.ts";
+import { PatternSyntaxError } from "../pattern/pattern-syntax.ts";
+import type { StructuralSchema } from "../structural-schema.ts";
 import { findStringFormat, type StringFormat } from "./string-formats.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
 
 export type CompiledSchema = {
   readonly schema: StructuralSchema;

@@ -9,9 +9,9 @@ import {
   invalidError,
   keyPath,
   requiredError,
-} from "../validation/field-error.ts";
-import { findPatternError } from "./pattern/pattern.ts";
-import { propertyOf, type StructuralSchema, valueSchemaOf } from "./structural-schema.ts";
+} from "../../validation/field-error.ts";
+import { findPatternError } from "../pattern/pattern.ts";
+import { propertyOf, type StructuralSchema, valueSchemaOf } from "../structural-schema.ts";
 
 const FORBIDDEN: readonly (readonly [keyof StructuralSchema, string])[] = [
   ["type", "must be empty to be structural"],

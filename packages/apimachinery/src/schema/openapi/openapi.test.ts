@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { runSteps } from "../steps/steps.ts";
-import { s } from "./builder.ts";
-import { kindSchema, listSchema } from "./kind-schema.ts";
-import { META_COMPONENTS, objectMetaSchema } from "./object-meta-schema.ts";
+import { runSteps } from "../../steps/steps.ts";
+import { s } from "../builder.ts";
+import { kindSchema, listSchema } from "../kind-schema.ts";
+import { META_COMPONENTS, objectMetaSchema } from "../object-meta-schema.ts";
+import { pruneUnknownFields } from "../prune.ts";
+import type { StructuralSchema } from "../structural-schema.ts";
 import { toOpenApiV2 } from "./openapi-v2.ts";
 import { toOpenApiV3 } from "./openapi-v3.ts";
-import { pruneUnknownFields } from "./prune.ts";
-import type { StructuralSchema } from "./structural-schema.ts";
 
 const writeV2 = (...args: Parameters<typeof toOpenApiV2>) => runSteps(toOpenApiV2(...args));
 const writeV3 = (...args: Parameters<typeof toOpenApiV3>) => runSteps(toOpenApiV3(...args));

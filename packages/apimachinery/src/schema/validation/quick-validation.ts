@@ -1,7 +1,7 @@
 // Checks in one walk whether a valid object needs no changes: pruning, defaulting and validation would take six walks. If in doubt, the answer is no,
 // and those walks decide and report errors.
 
-import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../json/json-value.ts";
+import { isJsonArray, isJsonObject, type JsonArray, type JsonObject, type JsonValue } from "../../json/json-value.ts";
 import type { CompiledSchema } from "./compile-schema.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { JsonValue } from "../json/json-value.ts";
+import type { JsonValue } from "../../json/json-value.ts";
 import { findMetadataError } from "./find-metadata-error.ts";
 
 describe("metadata of a wrong type", () => {

@@ -1,8 +1,8 @@
 // Takes the schema of one version out of a CustomResourceDefinition, and refuses what is not structural.
 // Source: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go
 
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../json/json-value.ts";
-import { type FieldError, notFoundFieldError, requiredError } from "../validation/field-error.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../json/json-value.ts";
+import { type FieldError, notFoundFieldError, requiredError } from "../../validation/field-error.ts";
 import { type ReadSchema, readSchema } from "./read-schema.ts";
 import { validateStructural } from "./validate-structural.ts";
 
