@@ -213,7 +213,11 @@ it("does it once where several servers follow the Nodes", async () => {
 });
 
 /** A Node whose kubelet says so. */
-async function createBeating(name: string, status: string, labels: object = {}): Promise<void> {
+async function createBeating(
+  name: string,
+  status: string,
+  labels: { readonly [key: string]: string } = {},
+): Promise<void> {
   await cluster.create("nodes", { metadata: { name, labels } });
   await setReady(name, status);
 }

@@ -1,5 +1,6 @@
 // Pods on Nodes with taints `NoExecute`. kube-controller-manager 1.36.2 met the same expectations.
 
+import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { createEventRecorder } from "@postern/apiserver/controllers/event-recorder";
@@ -65,11 +66,11 @@ const tolerating = (key: string, tolerationSeconds?: number) => ({
   ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
 });
 
-const createNode = (taints: readonly object[] = [], name = "n") =>
+const createNode = (taints: readonly JsonObject[] = [], name = "n") =>
   cluster.create("nodes", { metadata: { name }, spec: { taints } });
-const taint = (...taints: readonly object[]) =>
+const taint = (...taints: readonly JsonObject[]) =>
   cluster.update("nodes", { name: "n" }, (node) => ({ ...node, spec: { ...node.spec, taints } }));
-async function createPod(name: string, tolerations: readonly object[] = [], nodeName = "n"): Promise<void> {
+async function createPod(name: string, tolerations: readonly JsonObject[] = [], nodeName = "n"): Promise<void> {
   const { kind } = pods;
   const spec = { containers: [{ name: "c", image: "i" }], nodeName, tolerations };
   const object = { apiVersion: "v1", kind, metadata: { name }, spec };
