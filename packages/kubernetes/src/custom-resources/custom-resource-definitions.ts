@@ -10,6 +10,7 @@ import { defineBuiltin } from "../builtin/builtin-resource.ts";
 import type { CompiledDefinitions } from "./compiled-definitions.ts";
 import { CLEANUP_FINALIZER, type CustomResourceDefinition, withCondition } from "./custom-resource-definition.ts";
 import { definitionsResource, noCustomResourceDefinitions } from "./no-custom-resource-definitions.ts";
+import { formatWarnings } from "./unrecognized-formats.ts";
 import {
   validateDefinitionUpdate,
   validateNewDefinition,
@@ -35,6 +36,10 @@ const strategyFor = (compiled: CompiledDefinitions): Strategy<CustomResourceDefi
           ...(await context.inParts(validateDefinitionUpdate(definition, old, compiled))),
           ...(await validateWebhookAccess(definition, old, context)),
         ],
+
+  warningsOnCreate: (definition) => formatWarnings(definition),
+  warningsOnUpdate: (definition, old, { info }) =>
+    info.subresource === "status" ? [] : formatWarnings(definition, old),
 
   /** The controller removes it when all objects are deleted. */
   prepareForDelete(definition, { receivedAt }) {
