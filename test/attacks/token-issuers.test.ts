@@ -166,7 +166,8 @@ test("keys that the issuer takes back verify nothing, and new ones are found by 
 });
 
 test("a project names fifty issuers, however many rules it has (security book 50)", async () => {
-  const path = "namespaces/p-default/trustrules";
+  await server.must({ path: "projects", body: { metadata: { name: "fifty" }, spec: {} } });
+  const path = "namespaces/p-fifty/trustrules";
   const spec = (at: number) => ({ issuer: { url: `https://127.0.0.1:1/${at}` }, scope: undefined });
   const change = (name: string, at: number) =>
     server.must({
