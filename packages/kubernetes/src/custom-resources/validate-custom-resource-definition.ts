@@ -33,7 +33,7 @@ type Version = Spec["versions"][number];
 
 const SCOPES = ["Cluster", "Namespaced"];
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
-/** Paths for columns and replicas, such as `.spec.replicas` or `.metadata.labels.a\.b`. */
+/** Paths for replicas, such as `.spec.replicas` or `.metadata.labels.a\.b`. */
 const SIMPLE_PATH = /^(\.([A-Za-z0-9_$/-]|\\\.|\\\/)+|\['[^']*'\]|\[\d+\]|\[\?\([^\]]*\)\]|\[\*\]|\.\*)+$/;
 /** Several times those of any published definition: each version and column costs every reader of Tables and of OpenAPI documents. */
 const MAX_VERSIONS = 20;
@@ -247,13 +247,19 @@ function validateColumn(
     ...(type === "" ? [requiredError(childPath(path, "type"), types)] : []),
     ...(type === "" || COLUMN_TYPES.includes(type) ? [] : [invalidError(childPath(path, "type"), type, types)]),
     // Upstream's internal name of the field.
-    ...(jsonPath === "" ? [requiredError(childPath(path, "JSONPath"))] : simplePath(jsonPath, `${path}.JSONPath`)),
+    ...(jsonPath === "" ? [requiredError(childPath(path, "JSONPath"))] : relativePath(jsonPath, `${path}.JSONPath`)),
   ];
 }
 
+/** Of columns nothing else is checked, as upstream: the cells of a path that cannot be read are empty. */
+const relativePath = (jsonPath: string, path: string): readonly FieldError[] =>
+  jsonPath.startsWith(".") ? [] : [invalidError(path, jsonPath, "must be a simple json path starting with .")];
+
 function simplePath(jsonPath: string, path: string): readonly FieldError[] {
-  if (!jsonPath.startsWith(".")) return [invalidError(path, jsonPath, "must be a simple json path starting with .")];
-  return SIMPLE_PATH.test(jsonPath) ? [] : [invalidError(path, jsonPath, "is an invalid path")];
+  const faults = relativePath(jsonPath, path);
+  return faults.length > 0 || SIMPLE_PATH.test(jsonPath)
+    ? faults
+    : [invalidError(path, jsonPath, "is an invalid path")];
 }
 
 function below(jsonPath: string, parents: readonly string[], path: string): readonly FieldError[] {
