@@ -27,6 +27,7 @@ import {
   isMemoryShort,
 } from "./fronts/front-methods.ts";
 import { threadShareOf } from "./fronts/front-share.ts";
+import { stopReading } from "./fronts/stop-reading.ts";
 import type { ServingIdentity } from "./server/serving-identity.ts";
 import { memoryOf, openBasics, openServerCache, type ServerBasics } from "./server-parts.ts";
 
@@ -76,8 +77,13 @@ export async function runFurtherFront(
         await partsOf(served).departures.retire();
         return undefined;
       },
+      stopReading() {
+        stopReading();
+        return undefined;
+      },
       async close() {
         await server?.close();
+        stopReading();
         handOverActivity();
         return await onMetrics();
       },

@@ -42,7 +42,9 @@ export type FurtherCalls = {
   readonly writeUses: { readonly args: readonly string[] | undefined; readonly result: undefined };
   /** Resolves when it has no connections any more: it takes none, and each ends behind its requests. */
   readonly retire: { readonly args: undefined; readonly result: undefined };
-  /** Resolves with its last counts, once its requests are finished and all is closed. */
+  /** Resolves once it reads from no connection any more. */
+  readonly stopReading: { readonly args: undefined; readonly result: undefined };
+  /** Resolves with its last counts, once its requests are finished, all is closed, and it reads no more. */
   readonly close: { readonly args: undefined; readonly result: FrontMetrics };
 };
 export type FurtherNotes = {

@@ -181,6 +181,36 @@ it("one that does not start is ended after three minutes, without the time in wh
   await expect(front.ready).rejects.toThrow("did not start");
 });
 
+it("one that answers reads no more by itself: a session of the inspector would attach to threads that end beside it", async () => {
+  for (const [isAnswered, calls] of [
+    [true, ["terminate"]],
+    [false, ["stopReading", "terminate"]],
+  ] as const) {
+    const { worker, front } = start();
+    worker.emit("message", READY);
+    await front.ready;
+    const ended = front.terminate();
+    // Results and errors of the first call.
+    worker.emit(
+      "message",
+      isAnswered ? [1, 1, undefined, undefined] : [2, 1, undefined, { type: "other", message: "" }],
+    );
+    await settle();
+    expect(worker.calls).toEqual(calls);
+    worker.emit("exit", 1);
+    await ended;
+  }
+});
+
+it("one that has not started has no connections, and one that has failed has ended", async () => {
+  const [starting, failed] = [start(), start()];
+  void starting.front.close();
+  failed.worker.emit("message", READY);
+  failed.worker.emit("error", new Error("it failed"));
+  await settle();
+  for (const { worker } of [starting, failed]) expect(worker.calls).toEqual(["terminate"]);
+});
+
 it("hears that memory is short", () => {
   const { worker, beats } = start({ isShort: true });
   worker.emit("message", READY);

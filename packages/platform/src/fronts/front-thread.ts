@@ -21,7 +21,7 @@ import {
   setMemoryShort,
   sumsOf,
 } from "./front-methods.ts";
-import { stopReadingIn } from "./stop-reading.ts";
+import { endStill } from "./stop-reading.ts";
 import type { FrontMetrics } from "./sum-metrics.ts";
 
 /** Starts the thread that runs `runFurtherFront` with the data. */
@@ -56,6 +56,8 @@ const STALL: StallLimits = { stallMs: 10_000, processorMs: 5_000 };
 /** The heap is looked at so often, and with each look while a front stands still: one that is full ends the thread, or the process, while it reads. */
 const HEAP_MS = 1_000;
 const HEAP_LOOKS = HEAP_MS / BEAT_MS;
+/** One that stands still does not answer. */
+const ANSWER_MS = 1_000;
 /** V8 collects at three quarters of what a heap may have, as long as half of it is in use. */
 const FULL = 0.9;
 
@@ -76,12 +78,12 @@ export function startFront(deps: {
   readonly onEnd: (reason: FrontEnd, error: unknown) => void;
   readonly onError: (error: unknown) => void;
   /** Resolves once the thread reads from no connection, as far as it can be reached. */
-  readonly stopReading?: (thread: Worker) => Promise<void>;
+  readonly stopReading?: (thread: Pick<Worker, "threadId">) => Promise<void>;
   /** Default: as the operating system has it. */
   readonly readWork?: ReadThreadWork;
 }): FrontThread {
   const { startThread, data, calls, notes, isMemoryShort, clock, scheduler, onLastMetrics, onEnd, onError } = deps;
-  const { stopReading = stopReadingIn, readWork } = deps;
+  const { stopReading, readWork } = deps;
   const state = createFrontState();
   const worker = startThread({
     workerData: { ...data, state },
@@ -115,19 +117,20 @@ export function startFront(deps: {
     onError,
   });
 
-  function end(reason: FrontEnd, error: unknown): void {
+  /** `isAlive`: it may have connections, and read from them. */
+  function end(reason: FrontEnd, error: unknown, isAlive = false): void {
     if (isOver) return;
     isOver = true;
     isReady = false;
     watching[Symbol.dispose]();
     settle.reject(error);
     link.close(error instanceof Error ? error : new Error(`a front has ${reason}`));
-    void stop();
+    void (isAlive ? endStill(worker, stopReading) : worker.terminate());
     void exited.then(() => onEnd(reason, error));
   }
   const exited = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
   worker.on("error", (error) => end("crashed", error));
-  worker.on("messageerror", (error) => end("crashed", error));
+  worker.on("messageerror", (error) => end("crashed", error, true));
   worker.on("exit", (code) => end("crashed", new Error(`the thread ended with code ${code}`)));
 
   const starting = new StartWatch({ readings: beatsOf(state), clock, read: readWork });
@@ -144,17 +147,12 @@ export function startFront(deps: {
       const isStalled = stalls.isStalled();
       if (++looks % HEAP_LOOKS === 0 || stalls.stillMs >= HEAP_MS) lookAtHeap();
       setMemoryShort(state, isMemoryShort());
-      if (isStalled) end("stalled", new Error("a front stood still for ten seconds"));
+      if (isStalled) end("stalled", new Error("a front stood still for ten seconds"), true);
       else watching = scheduler.schedule(BEAT_MS, look);
     };
     look();
   }
 
-  /** A thread that stands still reads again when it is terminated, before its event loop ends. */
-  async function stop(): Promise<void> {
-    await stopReading(worker);
-    await worker.terminate();
-  }
   function lookAtHeap(): void {
     if (isAsked) return;
     isAsked = true;
@@ -162,20 +160,24 @@ export function startFront(deps: {
       .getHeapStatistics?.()
       .then(({ used_heap_size: used, heap_size_limit: limit }) => {
         isAsked = false;
-        if (used > FULL * limit) end("crashed", new Error("the heap of a front was full"));
+        if (used > FULL * limit) end("crashed", new Error("the heap of a front was full"), true);
       })
       // It has ended.
       .catch(() => undefined);
   }
-  async function terminate(): Promise<void> {
-    await stop();
+  /** One that is not ready has no connections, and one that answers reads from none any more. */
+  async function endBehind(answer: () => Promise<void>): Promise<void> {
+    const isStill =
+      isReady &&
+      (await answer().then(
+        () => false,
+        () => !isOver,
+      ));
+    if (isStill) void endStill(worker, stopReading);
+    else void worker.terminate();
     await exited;
   }
-  async function close(): Promise<void> {
-    // One that is not ready has no requests.
-    if (isReady) await link.call("close", undefined).then(onLastMetrics, () => undefined);
-    await terminate();
-  }
+  const close = () => endBehind(() => link.call("close", undefined).then(onLastMetrics));
   return {
     link,
     ready,
@@ -196,6 +198,9 @@ export function startFront(deps: {
       await close();
     },
     close,
-    terminate,
+    terminate: () =>
+      endBehind(
+        async () => void (await link.call("stopReading", undefined, { signal: AbortSignal.timeout(ANSWER_MS) })),
+      ),
   };
 }

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Worker } from "node:worker_threads";
 import { expect, it } from "vitest";
-import { stopReadingIn } from "./stop-reading.ts";
+import { endStill, stopReadingIn } from "./stop-reading.ts";
 
 /** The thread reports each byte that it has read. The byte "s" keeps it busy until its shared memory is changed. */
 const THREAD = `
@@ -69,4 +69,25 @@ it("other threads of the process read on", async () => {
   await expect.poll(() => running.read).toEqual(["a"]);
   for (const socket of stopped.sockets) socket.destroy();
   await stopped.worker.terminate();
+});
+
+it("none attaches to threads while another one ends", async () => {
+  const done: string[] = [];
+  const exits: (() => void)[] = [];
+  const ends = ["one", "other"].map((name, threadId) =>
+    endStill(
+      {
+        threadId,
+        terminate: () => new Promise((resolve) => exits.push(() => resolve(done.push(`${name} exits`)))),
+      },
+      async () => void done.push(`${name} reads no more`),
+    ),
+  );
+  await expect.poll(() => exits.length).toBe(1);
+  expect(done).toEqual(["one reads no more"]);
+  exits[0]?.();
+  await expect.poll(() => exits.length).toBe(2);
+  exits[1]?.();
+  await Promise.all(ends);
+  expect(done).toEqual(["one reads no more", "one exits", "other reads no more", "other exits"]);
 });

@@ -15,11 +15,39 @@ export function stopReading(): void {
 /** A thread in native code answers behind it, and is terminated no sooner. */
 const ANSWER_MS = 5_000;
 
+/** A thread in native code exits behind it. */
+const EXIT_MS = 5_000;
+
+/** Ends of threads, one after the other. */
+let last: Promise<void> = Promise.resolve();
+
+/**
+ * Ends a thread that may stand still, and stops its reading first. One after the other: Node ends the process by SIGSEGV where a session attaches to the
+ * threads of the process while one of them ends (`WorkerManager::SetAutoAttach`). Resolves once the thread has exited, or five seconds later.
+ */
+export function endStill(
+  worker: Pick<Worker, "threadId" | "terminate">,
+  stop: (thread: Pick<Worker, "threadId">) => Promise<void> = stopReadingIn,
+): Promise<void> {
+  last = last.then(async () => {
+    await stop(worker);
+    let timer: NodeJS.Timeout | undefined;
+    const isLate = new Promise((resolve) => {
+      timer = setTimeout(resolve, EXIT_MS);
+    });
+    await Promise.race([worker.terminate(), isLate]);
+    clearTimeout(timer);
+  });
+  return last;
+}
+
 /**
  * The same in another thread, also while its event loop stands still in JavaScript: V8 evaluates it between two steps of a loop. Resolves once it has,
  * where the thread has ended, or after five seconds. Never rejects.
  */
 export async function stopReadingIn({ threadId }: Pick<Worker, "threadId">): Promise<void> {
+  // It has ended.
+  if (threadId < 0) return;
   const session = new Session();
   try {
     session.connect();
