@@ -192,7 +192,7 @@ const DIFFERENT_COMMANDS: readonly Row[] = [
   ],
   [
     "status of Nodes",
-    "[mended since](../adr/0318-nodes-are-marked-without-a-kubelet.md), but for taints `NoExecute`; not run again",
+    "mended since ([ADR 318](../adr/0318-nodes-are-marked-without-a-kubelet.md), [385](../adr/0385-taints-evict-pods-of-controlled-clusters.md)); not run again",
   ],
   [
     "Endpoints of a pod without a node",
