@@ -16,15 +16,15 @@ import { Time } from "../../components/time.tsx";
 import { duration } from "../../format/ages.ts";
 import { named, sentence, t } from "../../texts/text.tsx";
 import { KeyActions } from "./key-actions.tsx";
-import { KeyActivity } from "./key-activity.tsx";
-import { KeyEvents } from "./key-events.tsx";
 import { keyState, momentOf, ownerOf } from "./key-state.ts";
 import { KeyStateBadge } from "./key-state-badge.tsx";
-import { KeyTrail } from "./key-trail.tsx";
-import { KeyUse } from "./key-use.tsx";
-import { useLatestUse } from "./last-used.tsx";
-import { ScopeList } from "./scope-list.tsx";
-import { scopeSummary } from "./scope-words.ts";
+import { ScopeList } from "./scopes/scope-list.tsx";
+import { scopeSummary } from "./scopes/scope-words.ts";
+import { KeyActivity } from "./use/key-activity.tsx";
+import { KeyEvents } from "./use/key-events.tsx";
+import { KeyTrail } from "./use/key-trail.tsx";
+import { KeyUse } from "./use/key-use.tsx";
+import { useLatestUse } from "./use/last-used.tsx";
 
 const keysOf = ({ client }: Pick<Api, "client">) => createResourceClient<OwnedAccessKey>(client, ACCESS_KEYS);
 

@@ -20,8 +20,8 @@ import { counted, named, numberText, t } from "../../texts/text.tsx";
 import { BulkActions } from "./bulk-actions.tsx";
 import { filterKeys, type KeyKind, keyState, kindOf, type Moment, ownerOf } from "./key-state.ts";
 import { KeyStateBadge, useMoment } from "./key-state-badge.tsx";
-import { LastUsed } from "./last-used.tsx";
-import { scopeSummary } from "./scope-words.ts";
+import { scopeSummary } from "./scopes/scope-words.ts";
+import { LastUsed } from "./use/last-used.tsx";
 
 const STATES = ["", "attention", "good", "ending", "idle", "unused", "permanent", "refused"] as const;
 

@@ -21,7 +21,7 @@ import { titleColumn } from "../../components/tables/object-columns.tsx";
 import { useListSearch } from "../../components/tables/use-list-search.tsx";
 import { projectOf } from "../../settings.ts";
 import { counted, named, sentence, t } from "../../texts/text.tsx";
-import { scopeSummary } from "../keys/scope-words.ts";
+import { scopeSummary } from "../keys/scopes/scope-words.ts";
 
 const placeOf = ({ metadata }: TrustRule): string =>
   metadata.namespace === undefined || metadata.namespace === "" ? "" : projectOf(metadata.namespace);

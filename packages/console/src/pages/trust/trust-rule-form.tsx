@@ -20,8 +20,8 @@ import { inNaturalOrder } from "../../format/natural-order.ts";
 import { asLines, linesIn } from "../../format/text-lists.ts";
 import { projectOf } from "../../settings.ts";
 import { named, t } from "../../texts/text.tsx";
-import { draftOfScope, EMPTY_SCOPE, type ScopeDraft, scopeOf } from "../keys/scope-draft.ts";
-import { ScopePicker } from "../keys/scope-picker.tsx";
+import { draftOfScope, EMPTY_SCOPE, type ScopeDraft, scopeOf } from "../keys/scopes/scope-draft.ts";
+import { ScopePicker } from "../keys/scopes/scope-picker.tsx";
 import {
   type ClaimRow,
   choiceOf,

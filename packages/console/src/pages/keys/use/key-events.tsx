@@ -1,12 +1,12 @@
 // The Events of a key, newest first.
 
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
-import { EVENTS } from "../../api/resources.ts";
-import { useLive } from "../../api/use-live.ts";
-import { useMay } from "../../api/use-may.ts";
-import { Loading } from "../../components/loading.tsx";
-import { Time } from "../../components/time.tsx";
-import { t } from "../../texts/text.tsx";
+import { EVENTS } from "../../../api/resources.ts";
+import { useLive } from "../../../api/use-live.ts";
+import { useMay } from "../../../api/use-may.ts";
+import { Loading } from "../../../components/loading.tsx";
+import { Time } from "../../../components/time.tsx";
+import { t } from "../../../texts/text.tsx";
 
 type Event = KubeObject & {
   readonly reason?: string;

@@ -3,16 +3,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { useApi } from "../../api/api-context.tsx";
-import { AUDIT_PATH, searchAudit } from "../../api/audit-search.ts";
-import { useMay } from "../../api/use-may.ts";
-import { Button } from "../../components/button.tsx";
-import { Code } from "../../components/copy-text.tsx";
-import { Loading } from "../../components/loading.tsx";
-import { ErrorNotice } from "../../components/notice.tsx";
-import { Section } from "../../components/page-head.tsx";
-import { t } from "../../texts/text.tsx";
-import { AuditRecords } from "../audit/audit-records.tsx";
+import { useApi } from "../../../api/api-context.tsx";
+import { AUDIT_PATH, searchAudit } from "../../../api/audit-search.ts";
+import { useMay } from "../../../api/use-may.ts";
+import { Button } from "../../../components/button.tsx";
+import { Code } from "../../../components/copy-text.tsx";
+import { Loading } from "../../../components/loading.tsx";
+import { ErrorNotice } from "../../../components/notice.tsx";
+import { Section } from "../../../components/page-head.tsx";
+import { t } from "../../../texts/text.tsx";
+import { AuditRecords } from "../../audit/audit-records.tsx";
 
 const DAY_MS = 86_400_000;
 /** For each of the two searches. */

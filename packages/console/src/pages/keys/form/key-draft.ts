@@ -2,11 +2,11 @@
 
 import { clusterSelectorText } from "@postern/api/cluster-selector";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
-import { managementVersion } from "../../api/resources.ts";
-import { quoted } from "../../format/shell.ts";
+import { managementVersion } from "../../../api/resources.ts";
+import { quoted } from "../../../format/shell.ts";
+import { EMPTY_SCOPE, type ScopeDraft, scopeOf } from "../scopes/scope-draft.ts";
 import { ON_A_DAY, ttlOf } from "./key-end.ts";
 import { type RoleInside, rulesOf } from "./role-rules.ts";
-import { EMPTY_SCOPE, type ScopeDraft, scopeOf } from "./scope-draft.ts";
 
 export type KeyDraft = ScopeDraft & {
   readonly name: string;

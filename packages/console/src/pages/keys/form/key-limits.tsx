@@ -1,15 +1,15 @@
 // The fields for TTL and scope, for new and existing keys.
 
 import type { ReactNode } from "react";
-import { Checkbox, GroupError, RadioField, SelectField } from "../../components/forms/fields.tsx";
-import type { ErrorAt } from "../../components/forms/place-errors.ts";
-import { TextField } from "../../components/forms/text-field.tsx";
-import { duration } from "../../format/ages.ts";
-import { useNow } from "../../format/now.ts";
-import { named, t } from "../../texts/text.tsx";
+import { Checkbox, GroupError, RadioField, SelectField } from "../../../components/forms/fields.tsx";
+import type { ErrorAt } from "../../../components/forms/place-errors.ts";
+import { TextField } from "../../../components/forms/text-field.tsx";
+import { duration } from "../../../format/ages.ts";
+import { useNow } from "../../../format/now.ts";
+import { named, t } from "../../../texts/text.tsx";
+import { ScopePicker } from "../scopes/scope-picker.tsx";
 import type { KeyDraft } from "./key-draft.ts";
 import { dayOf, endText, ON_A_DAY, secondsUntil } from "./key-end.ts";
-import { ScopePicker } from "./scope-picker.tsx";
 
 /** Seconds; `default`: the server's default; `0`: never expires. */
 const LIVES = ["86400", "604800", "2592000", "5184000", "7776000", "31536000", ON_A_DAY, "default", "0"] as const;

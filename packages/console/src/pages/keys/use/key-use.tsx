@@ -6,20 +6,20 @@ import type { OwnedAccessKeyExplanation } from "@postern/api/owned-access-key-ex
 import { createResourceClient } from "@postern/client/resource-client";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
-import { useMay } from "../../api/use-may.ts";
-import { Button } from "../../components/button.tsx";
-import { Confirm } from "../../components/dialogs/confirm.tsx";
-import { Loading } from "../../components/loading.tsx";
-import { ErrorNotice } from "../../components/notice.tsx";
-import { Section } from "../../components/page-head.tsx";
-import { WhyNot } from "../../components/refusals/why-not.tsx";
-import { type Column, DataTable } from "../../components/tables/data-table.tsx";
-import { Time } from "../../components/time.tsx";
-import { counted, t } from "../../texts/text.tsx";
-import { ScopeList } from "./scope-list.tsx";
-import { scopeSummary } from "./scope-words.ts";
+import { useApi } from "../../../api/api-context.tsx";
+import { ACCESS_KEYS, nameOf } from "../../../api/resources.ts";
+import { useMay } from "../../../api/use-may.ts";
+import { Button } from "../../../components/button.tsx";
+import { Confirm } from "../../../components/dialogs/confirm.tsx";
+import { Loading } from "../../../components/loading.tsx";
+import { ErrorNotice } from "../../../components/notice.tsx";
+import { Section } from "../../../components/page-head.tsx";
+import { WhyNot } from "../../../components/refusals/why-not.tsx";
+import { type Column, DataTable } from "../../../components/tables/data-table.tsx";
+import { Time } from "../../../components/time.tsx";
+import { counted, t } from "../../../texts/text.tsx";
+import { ScopeList } from "../scopes/scope-list.tsx";
+import { scopeSummary } from "../scopes/scope-words.ts";
 import { groupUses, type UseGroup } from "./use-groups.ts";
 
 const COLUMNS: readonly Column<UseGroup>[] = [

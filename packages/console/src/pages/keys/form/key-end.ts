@@ -1,7 +1,7 @@
 // The end of a key on a day that a person chooses, as the TTL that the API wants, and in words.
 
-import { dateText, relativeTime } from "../../format/ages.ts";
-import { t } from "../../texts/text.tsx";
+import { dateText, relativeTime } from "../../../format/ages.ts";
+import { t } from "../../../texts/text.tsx";
 
 /** The choice of a day in place of a duration. */
 export const ON_A_DAY = "day";

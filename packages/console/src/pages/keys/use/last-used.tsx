@@ -3,11 +3,11 @@
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import { createResourceClient } from "@postern/client/resource-client";
 import { useQuery } from "@tanstack/react-query";
-import { useApi } from "../../api/api-context.tsx";
-import { ACCESS_KEYS, nameOf } from "../../api/resources.ts";
-import { Time } from "../../components/time.tsx";
-import { useNow } from "../../format/now.ts";
-import { t } from "../../texts/text.tsx";
+import { useApi } from "../../../api/api-context.tsx";
+import { ACCESS_KEYS, nameOf } from "../../../api/resources.ts";
+import { Time } from "../../../components/time.tsx";
+import { useNow } from "../../../format/now.ts";
+import { t } from "../../../texts/text.tsx";
 
 const AGAIN_MS = 5_000;
 /** The key is new, and its user waits for the first use. */

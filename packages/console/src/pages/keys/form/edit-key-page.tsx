@@ -4,17 +4,17 @@ import type { KeyScope } from "@postern/api/access-key-scope";
 import type { OwnedAccessKey } from "@postern/api/owned-access-key";
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import { useParams } from "@tanstack/react-router";
-import { ACCESS_KEYS } from "../../api/resources.ts";
-import { withoutEmpty } from "../../api/spec-changes.ts";
-import { NameFields, type Names, NO_NAMES, namesOf } from "../../components/forms/name-fields.tsx";
-import { EditObject, type FormDefinition } from "../../components/forms/object-form.tsx";
-import { Notice } from "../../components/notice.tsx";
-import { Section } from "../../components/page-head.tsx";
-import { t } from "../../texts/text.tsx";
+import { ACCESS_KEYS } from "../../../api/resources.ts";
+import { withoutEmpty } from "../../../api/spec-changes.ts";
+import { NameFields, type Names, NO_NAMES, namesOf } from "../../../components/forms/name-fields.tsx";
+import { EditObject, type FormDefinition } from "../../../components/forms/object-form.tsx";
+import { Notice } from "../../../components/notice.tsx";
+import { Section } from "../../../components/page-head.tsx";
+import { t } from "../../../texts/text.tsx";
+import { draftOfScope, EMPTY_SCOPE, type ScopeDraft, scopeOf } from "../scopes/scope-draft.ts";
+import { ScopeList } from "../scopes/scope-list.tsx";
 import { ON_A_DAY, ttlOf } from "./key-end.ts";
 import { KeyLimits } from "./key-limits.tsx";
-import { draftOfScope, EMPTY_SCOPE, type ScopeDraft, scopeOf } from "./scope-draft.ts";
-import { ScopeList } from "./scope-list.tsx";
 
 type Draft = Names &
   ScopeDraft & {

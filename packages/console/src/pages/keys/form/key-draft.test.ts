@@ -1,9 +1,9 @@
 import type { KeyScope } from "@postern/api/access-key-scope";
 import { expect, it } from "vitest";
-import { nameFrom } from "../../format/name-from.ts";
+import { nameFrom } from "../../../format/name-from.ts";
+import { draftOfScope, scopeOf, selectorFault } from "../scopes/scope-draft.ts";
+import { scopeSummary, scopeWords } from "../scopes/scope-words.ts";
 import { commandOf, EMPTY_DRAFT, type KeyDraft, manifestOf } from "./key-draft.ts";
-import { draftOfScope, scopeOf, selectorFault } from "./scope-draft.ts";
-import { scopeSummary, scopeWords } from "./scope-words.ts";
 
 const draft: KeyDraft = {
   ...EMPTY_DRAFT,

@@ -2,15 +2,15 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { useApi } from "../../api/api-context.tsx";
-import { AUDIT_PATH, type AuditCounts, searchAudit } from "../../api/audit-search.ts";
-import { useMay } from "../../api/use-may.ts";
-import { Loading } from "../../components/loading.tsx";
-import { Section } from "../../components/page-head.tsx";
-import { BarPlot } from "../../components/plots/bar-plot.tsx";
-import { Plot } from "../../components/plots/plot.tsx";
-import { dayOfMonth, dayText, startOfDay } from "../../format/ages.ts";
-import { counted, numberText, t } from "../../texts/text.tsx";
+import { useApi } from "../../../api/api-context.tsx";
+import { AUDIT_PATH, type AuditCounts, searchAudit } from "../../../api/audit-search.ts";
+import { useMay } from "../../../api/use-may.ts";
+import { Loading } from "../../../components/loading.tsx";
+import { Section } from "../../../components/page-head.tsx";
+import { BarPlot } from "../../../components/plots/bar-plot.tsx";
+import { Plot } from "../../../components/plots/plot.tsx";
+import { dayOfMonth, dayText, startOfDay } from "../../../format/ages.ts";
+import { counted, numberText, t } from "../../../texts/text.tsx";
 
 const DAYS = 14;
 const SINCE = String(DAYS * 86_400);

@@ -2,7 +2,7 @@
 
 import type { KeyScope } from "@postern/api/access-key-scope";
 import { clusterSelectorText } from "@postern/api/cluster-selector";
-import { counted, named, t } from "../../texts/text.tsx";
+import { counted, named, t } from "../../../texts/text.tsx";
 
 type Limits = { readonly scope?: KeyScope | undefined; readonly rules?: readonly unknown[] | undefined };
 

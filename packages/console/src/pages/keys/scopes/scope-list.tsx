@@ -2,7 +2,7 @@
 
 import type { KeyScope } from "@postern/api/access-key-scope";
 import { Check, X } from "lucide-react";
-import { t } from "../../texts/text.tsx";
+import { t } from "../../../texts/text.tsx";
 import { scopeWords } from "./scope-words.ts";
 
 export function ScopeList(props: {

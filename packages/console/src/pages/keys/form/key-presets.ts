@@ -1,7 +1,7 @@
 // Presets of new access keys for what most keys are made for. Each fills in the form; all of it can be changed.
 
+import { EMPTY_SCOPE } from "../scopes/scope-draft.ts";
 import { EMPTY_DRAFT, type KeyDraft } from "./key-draft.ts";
-import { EMPTY_SCOPE } from "./scope-draft.ts";
 
 export const PRESETS = ["own", "ci", "reader", "gitops"] as const;
 export type Preset = (typeof PRESETS)[number];

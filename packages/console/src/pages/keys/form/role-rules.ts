@@ -1,7 +1,7 @@
 // The rules of an access key that reads, or that deploys: as the roles view and edit of Kubernetes, inside the clusters of its scope.
 
 import type { AccessKeySpec } from "@postern/api/owned-access-key";
-import { settings } from "../../settings.ts";
+import { settings } from "../../../settings.ts";
 
 const INSIDE = ["Cluster", "ProjectSpace", "ProjectVirtualCluster"] as const;
 const READ = ["get", "list", "watch"];

@@ -1,8 +1,8 @@
 // The recorded use of a key in groups: the same verbs on the same resource in many places are one row.
 
 import type { ResourceUse } from "@postern/api/owned-access-key-explanation";
-import { inNaturalOrder } from "../../format/natural-order.ts";
-import { scopeSummary } from "./scope-words.ts";
+import { inNaturalOrder } from "../../../format/natural-order.ts";
+import { scopeSummary } from "../scopes/scope-words.ts";
 
 export type UseGroup = {
   readonly apiGroup: string;
