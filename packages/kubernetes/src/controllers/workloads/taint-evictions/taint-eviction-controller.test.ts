@@ -160,6 +160,17 @@ it("cancels it when the taint goes, and when the pod goes", async () => {
   expect(isEvicted("a")).toBe(true);
 });
 
+it("cancels nothing when a pod ends that it has evicted", async () => {
+  await createNode([A]);
+  await createPod("a", [tolerating("a", 10)]);
+  await pass(10_000);
+  expect(isEvicted("a")).toBe(true);
+  await pass(5_000);
+  await cluster.delete("pods", { name: "a" }, { gracePeriodSeconds: 0 });
+  await pass(60_000);
+  expect(events()).toEqual(["Marking for deletion Pod default/a"]);
+});
+
 it("keeps the time of the first taint when another one follows", async () => {
   await createNode();
   await createPod("a", [tolerating("a", 10), tolerating("b", 1)]);

@@ -111,6 +111,8 @@ export function createTaintEvictionController(base: WorkloadPort): Controller {
     const seconds = toleratedSeconds(taints, pod.tolerations);
     if (seconds < 0 || seconds === Number.POSITIVE_INFINITY) cancel(key);
     if (seconds === Number.POSITIVE_INFINITY) return;
+    // It may be one that this controller has evicted: its end cancels nothing.
+    if (pod.isDeleted && !planned.has(key)) return;
     const now = clock.elapsed();
     const eviction = planned.get(key) ?? planOf(pod, now + Math.max(0, seconds) * 1_000);
     planned.set(key, eviction);
