@@ -90,8 +90,9 @@ export function createPodGarbageCollector(
       if (signal.aborted) return;
       const pod = stateOf(object);
       if (pod.isFinished) {
-        ended.add(object.key);
         finished.push(pod);
+        // Later changes have arrived as changes.
+        if (pods.view.get(object.key) === object) ended.add(object.key);
       }
       const reason = reasonFor(pod);
       if (reason === undefined) continue;
