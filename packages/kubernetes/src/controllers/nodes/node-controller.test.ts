@@ -32,9 +32,9 @@ afterEach(async () => {
 const LEASES = "kube-node-lease";
 const UNREACHABLE = "node.kubernetes.io/unreachable";
 
-function start(): Controller {
+function start(nodes = cluster.resource("nodes")): Controller {
   const { port, resource } = cluster;
-  const deps = { nodes: resource("nodes"), leases: resource("leases"), events: resource("events") };
+  const deps = { nodes, leases: resource("leases"), events: resource("events") };
   return createNodeController({ ...port, runtime: { ...port.runtime, ...time } }, deps);
 }
 
@@ -281,6 +281,28 @@ it("evicts no more when no Node is ready, and again when one is", async () => {
   time.advance(1);
   await isWritten();
   expect(evicting("a", "n")).toEqual([[], [NOT_READY]]);
+});
+
+it("takes the taints away also where the first write failed", async () => {
+  for (const controller of controllers) controller[Symbol.dispose]();
+  const nodes = cluster.resource("nodes");
+  let failures = 0;
+  const update: typeof nodes.genericStore.update = (...args) =>
+    failures-- > 0 ? Promise.reject(new Error("no store")) : nodes.genericStore.update(...args);
+  controllers = [start({ ...nodes, genericStore: { ...nodes.genericStore, update } })];
+  await createBeating("a", "True");
+  await createBeating("n", "False");
+  time.advance(TAINT_EVERY_MS);
+  await isWritten();
+  expect(evicting("n")).toEqual([[NOT_READY]]);
+  // That of each of the two.
+  failures = 2;
+  await setReady("a", "False");
+  expect([failures, evicting("n")]).toEqual([0, [[NOT_READY]]]);
+  expect((cluster.port.errors as unknown[]).splice(0)).toHaveLength(2);
+  time.advance(1_000);
+  await isWritten();
+  expect(evicting("a", "n")).toEqual([[], []]);
 });
 
 it("evicts from no Node of a small zone of which more than half are not ready", async () => {

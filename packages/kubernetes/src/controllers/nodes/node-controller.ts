@@ -53,16 +53,18 @@ export function createNodeController(port: ControllerPort, { nodes, leases, even
     // Stored objects have passed the schema of their kind, here and below.
     const node = nodes.view.get(key)?.decode() as Node | undefined;
     if (node === undefined) return;
-    const { evicting, delayMs } = evictionOf(key, node);
+    const isClearing = zones.isClearing(key);
+    const { evicting, delayMs } = isClearing ? { evicting: null } : evictionOf(key, node);
     const ready = readyOf(node)?.status;
     const mark = (current: KubeObject): KubeObject => {
       // It is ready again meanwhile, or has been lost: the change is on the way here.
-      const wanted = readyOf(current as Node)?.status === ready ? evicting : undefined;
+      const wanted = isClearing || readyOf(current as Node)?.status === ready ? evicting : undefined;
       const ttl = ttlOf(nodes.view.count(nodes.keys.prefix));
       return withMarks(current as Node, ttl, formatTimestamp(clock.now()), wanted);
     };
     if (mark(node) !== node)
       await ignoringConflicts(() => updateControlled(port, nodes, node, { transform: mark }, signal));
+    if (isClearing) zones.endClearing(key);
     const left = health.left(key, node, leases.view.get(leaseOf(node)) !== undefined);
     // Leases are renewed without a look at the Node, so that the time may have moved by then.
     if (left !== undefined && left <= 0) return await markLost(node, signal);
@@ -76,7 +78,6 @@ export function createNodeController(port: ControllerPort, { nodes, leases, even
     node: Node,
   ): { readonly evicting: string | null | undefined; readonly delayMs?: number } {
     const wanted = evictingTaintOf(readyOf(node)?.status);
-    if (zones.takeClearing(key)) return { evicting: null };
     if (typeof wanted !== "string" || hasEvictingTaint(node)) {
       zones.stopWaiting(key);
       return { evicting: wanted };

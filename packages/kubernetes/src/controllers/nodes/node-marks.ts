@@ -31,17 +31,17 @@ const FOLLOWING_LABELS = [
 ] as const;
 
 const UNSCHEDULABLE = "node.kubernetes.io/unschedulable";
+const NOT_READY = "node.kubernetes.io/not-ready";
+const UNREACHABLE = "node.kubernetes.io/unreachable";
 
 const CONDITION_TAINTS: readonly { readonly type: string; readonly status: string; readonly key: string }[] = [
-  { type: "Ready", status: "False", key: "node.kubernetes.io/not-ready" },
-  { type: "Ready", status: "Unknown", key: "node.kubernetes.io/unreachable" },
+  { type: "Ready", status: "False", key: NOT_READY },
+  { type: "Ready", status: "Unknown", key: UNREACHABLE },
   { type: "MemoryPressure", status: "True", key: "node.kubernetes.io/memory-pressure" },
   { type: "DiskPressure", status: "True", key: "node.kubernetes.io/disk-pressure" },
   { type: "NetworkUnavailable", status: "True", key: "node.kubernetes.io/network-unavailable" },
   { type: "PIDPressure", status: "True", key: "node.kubernetes.io/pid-pressure" },
 ];
-
-const [NOT_READY, UNREACHABLE] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
 const EVICTING_TAINTS: ReadonlySet<string> = new Set([NOT_READY, UNREACHABLE]);
 
@@ -93,29 +93,27 @@ function withFollowing(labels: Labels): Labels {
   return changed.length === 0 ? labels : { ...labels, ...Object.fromEntries(changed) };
 }
 
+type TaintName = Pick<Taint, "key" | "effect">;
+
 /** Taints of other effects and keys belong to clients. */
 function taintsOf(
   { spec, status }: Node,
   now: string,
   evicting: string | null | undefined,
 ): readonly Taint[] | undefined {
-  const wanted = (status?.conditions ?? []).flatMap((condition) =>
-    CONDITION_TAINTS.filter(({ type, status: holds }) => condition.type === type && condition.status === holds).map(
-      ({ key }) => ({ key, effect: "NoSchedule" }),
-    ),
-  );
-  if (spec?.unschedulable === true) wanted.push({ key: UNSCHEDULABLE, effect: "NoSchedule" });
-  if (typeof evicting === "string") wanted.push({ key: evicting, effect: "NoExecute" });
-  const textOf = ({ key, effect }: Pick<Taint, "key" | "effect">): string => `${effect} ${key}`;
-  const wantedTexts = new Set(wanted.map(textOf));
+  const textOf = ({ key, effect }: TaintName): string => `${effect} ${key}`;
+  const wanted = new Map<string, TaintName>();
+  const want = (key: string, effect: string): void => void wanted.set(textOf({ key, effect }), { key, effect });
+  for (const condition of status?.conditions ?? [])
+    for (const { type, status: holds, key } of CONDITION_TAINTS)
+      if (condition.type === type && condition.status === holds) want(key, "NoSchedule");
+  if (spec?.unschedulable === true) want(UNSCHEDULABLE, "NoSchedule");
+  if (typeof evicting === "string") want(evicting, "NoExecute");
   const taints = spec?.taints ?? [];
   const isKept = (taint: Taint): boolean =>
     taint.effect === "NoSchedule" ? KEPT_TAINTS.has(taint.key) : evicting !== undefined && isEvicting(taint);
-  const present = new Set(taints.filter(isKept).map(textOf));
-  const left = taints.filter((taint) => !isKept(taint) || wantedTexts.has(textOf(taint)));
-  const added = wanted.filter(
-    (taint, at) => !present.has(textOf(taint)) && wanted.findIndex((other) => textOf(other) === textOf(taint)) === at,
-  );
-  if (left.length === taints.length && added.length === 0) return spec?.taints;
-  return [...left, ...added.map((taint) => ({ ...taint, timeAdded: now }))];
+  const left = taints.filter((taint) => !isKept(taint) || wanted.has(textOf(taint)));
+  for (const taint of left) wanted.delete(textOf(taint));
+  if (left.length === taints.length && wanted.size === 0) return spec?.taints;
+  return [...left, ...[...wanted.values()].map((taint) => ({ ...taint, timeAdded: now }))];
 }

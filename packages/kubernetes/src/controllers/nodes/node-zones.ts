@@ -102,8 +102,13 @@ export class NodeZones {
     this.#clearing.add(key);
   }
 
-  takeClearing(key: string): boolean {
-    return this.#clearing.delete(key);
+  isClearing(key: string): boolean {
+    return this.#clearing.has(key);
+  }
+
+  /** It has lost its taint. */
+  endClearing(key: string): void {
+    this.#clearing.delete(key);
   }
 
   /** Milliseconds until the Node may get its taint; undefined where it has to wait for other Nodes. */
@@ -162,10 +167,13 @@ export class NodeZones {
   #count(zone: Zone, { isReady, isCounted }: Place, amount: number): void {
     zone.members += amount;
     if (!isCounted) return;
-    const wasClosed = periodOf(zone) === undefined;
+    const before = periodOf(zone);
     zone[isReady ? "ready" : "notReady"] += amount;
     if (isReady) this.#ready += amount;
-    if (wasClosed && periodOf(zone) !== undefined) this.#beginAnew(zone);
+    const period = periodOf(zone);
+    if (period === undefined || period === before) return;
+    if (before === undefined) this.#beginAnew(zone);
+    else this.#wakeFirst(zone);
   }
 
   #settle(): void {
