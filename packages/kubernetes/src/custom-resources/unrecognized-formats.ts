@@ -2,6 +2,7 @@
 // Source: k8s.io/apiextensions-apiserver/pkg/apiserver/validation/formats.go, pkg/registry/customresourcedefinition/strategy.go
 
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "@postern/apimachinery/json/json-value";
+import { quoteGo } from "@postern/apimachinery/text/go-quote";
 import type { CustomResourceDefinition } from "./custom-resource-definition.ts";
 
 const OF_TEXTS = new Set(
@@ -25,7 +26,7 @@ export function formatWarnings(
   const known = old === undefined ? undefined : unrecognizedFormats(old);
   return [...unrecognizedFormats(definition)]
     .filter((format) => known?.has(format) !== true)
-    .map((format) => `unrecognized format ${JSON.stringify(format)}`);
+    .map((format) => `unrecognized format ${quoteGo(format)}`);
 }
 
 function unrecognizedFormats({ spec }: CustomResourceDefinition): ReadonlySet<string> {
