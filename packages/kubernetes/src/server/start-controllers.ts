@@ -8,6 +8,7 @@ import type { ResourceRegistry } from "@postern/apiserver/registry/resource-regi
 import type { ServiceTotals } from "../builtin/services/service-totals.ts";
 import { type ApiServiceDeps, createApiServiceController } from "../controllers/api-service/api-service-controller.ts";
 import { createDisruptionController } from "../controllers/disruption/disruption-controller.ts";
+import { createStaleDisruptions } from "../controllers/disruption/stale-disruptions.ts";
 import { createEndpointsController } from "../controllers/endpoints/endpoints-controller.ts";
 import { createEventExpiry } from "../controllers/event-expiry.ts";
 import { createGarbageCollector } from "../controllers/garbage-collector/garbage-collector.ts";
@@ -93,6 +94,7 @@ export function startControllers(
               ...["Deployment", "ReplicaSet", "StatefulSet"].map((kind) => requiredResource(registry, "apps", kind)),
             ],
           }),
+          createStaleDisruptions(port, { pods: requiredResource(registry, "", "Pod") }),
           createJobCompletion(port, requiredResource(registry, "batch", "Job"), deps.cluster.completesJobs),
           createJobPodRelease(port, {
             pods: requiredResource(registry, "", "Pod"),

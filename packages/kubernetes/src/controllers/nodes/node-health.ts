@@ -76,6 +76,9 @@ export const isHeardAlike = (a: Node, b: Node): boolean => textOf(readyOf(a)) ==
 
 const KUBELET_CONDITIONS = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
+/** Why the conditions of a Node that was heard of are unknown. */
+export const LOST = { reason: "NodeStatusUnknown", message: "Kubelet stopped posting node status." } as const;
+
 /** All that a kubelet says is unknown. `now` in milliseconds since the Unix epoch. */
 export function asLost(node: Node, now: number): Node {
   const lastTransitionTime = formatTimestamp(now);
@@ -86,8 +89,7 @@ export function asLost(node: Node, now: number): Node {
           ...condition,
           status: "Unknown",
           lastTransitionTime,
-          reason: "NodeStatusUnknown",
-          message: "Kubelet stopped posting node status.",
+          ...LOST,
         }
       : condition,
   );

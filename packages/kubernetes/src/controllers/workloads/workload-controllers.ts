@@ -8,6 +8,7 @@ import { createDaemonSetController } from "./daemon-sets/daemon-set-controller.t
 import { createDeploymentController } from "./deployments/deployment-controller.ts";
 import { createCronJobController } from "./jobs/cron-job-controller.ts";
 import { createJobController } from "./jobs/job-controller.ts";
+import { createLostNodePods } from "./lost-nodes/lost-node-pods.ts";
 import { followOwnedObjects } from "./owned-objects.ts";
 import { createReplicaSetController, REPLICA_SETS, REPLICATION_CONTROLLERS } from "./replica-set-controller.ts";
 import { createResourceClaimController } from "./resource-claims/resource-claim-controller.ts";
@@ -77,6 +78,7 @@ function startAll(base: ControllerPort, { resource }: WorkloadControllersDeps): 
     createVolumeBinder(port),
     createResourceClaimController(port),
     createTaintEvictionController(port),
+    createLostNodePods(port),
   ];
   return {
     async idle() {

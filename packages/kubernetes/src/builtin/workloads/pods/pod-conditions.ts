@@ -4,23 +4,29 @@
 import type { Pod } from "./pods.ts";
 
 type Conditions = NonNullable<NonNullable<Pod["status"]>["conditions"]>;
+type Condition = Conditions[number];
 
 /** A condition that holds; its reason is for programs, its message for people. */
-export type HeldCondition = {
-  readonly type: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly observedGeneration?: number;
-};
+export type HeldCondition = Pick<Condition, "type" | "reason" | "message" | "observedGeneration">;
 
-/** The time of a condition changes only with its status. */
-export function withHeldCondition(conditions: Conditions, held: HeldCondition, now: string): Conditions {
-  const at = conditions.findIndex(({ type }) => type === held.type);
+export const withHeldCondition = (conditions: Conditions, held: HeldCondition, now: string): Conditions =>
+  withCondition(conditions, { ...held, status: "True", lastProbeTime: null }, now);
+
+/** Replaces the condition of this type. Its time changes only with its status. */
+export function withCondition(
+  conditions: Conditions,
+  condition: Omit<Condition, "lastTransitionTime">,
+  now: string,
+): Conditions {
+  const at = conditions.findIndex(({ type }) => type === condition.type);
   const before = conditions[at];
-  const lastTransitionTime = before?.status === "True" ? (before.lastTransitionTime ?? now) : now;
-  const condition = { ...held, status: "True", lastProbeTime: null, lastTransitionTime };
-  return before === undefined ? [...conditions, condition] : conditions.with(at, condition);
+  const lastTransitionTime = before?.status === condition.status ? (before.lastTransitionTime ?? now) : now;
+  const changed = { ...condition, lastTransitionTime };
+  return before === undefined ? [...conditions, changed] : conditions.with(at, changed);
 }
+
+/** A controller is about to delete the pod, or a kubelet to end it. */
+export const DISRUPTION = "DisruptionTarget";
 
 /** The pod with the condition that a controller is about to delete it: it does not fail by itself. */
 export function withDisruption(
@@ -29,6 +35,6 @@ export function withDisruption(
   now: string,
 ): Pod {
   const { generation: observedGeneration = 0 } = pod.metadata;
-  const held = { ...cause, type: "DisruptionTarget", observedGeneration };
+  const held = { ...cause, type: DISRUPTION, observedGeneration };
   return { ...pod, status: { ...status, conditions: withHeldCondition(status.conditions ?? [], held, now) } };
 }

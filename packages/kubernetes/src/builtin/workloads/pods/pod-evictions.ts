@@ -23,7 +23,7 @@ import { createOptionsOf, isDryRun } from "@postern/apiserver/request/query-opti
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Budget } from "../../policy/pod-disruption-budgets.ts";
-import { withHeldCondition } from "./pod-conditions.ts";
+import { DISRUPTION, withHeldCondition } from "./pod-conditions.ts";
 import { isPodReady, type Pod } from "./pods.ts";
 
 // Without what evictions do not take of DeleteOptions: OpenAPI documents have no name for it, and no descriptions.
@@ -106,7 +106,7 @@ async function evict(context: RequestContext, eviction: Eviction, deps: Eviction
 }
 
 const EVICTED = {
-  type: "DisruptionTarget",
+  type: DISRUPTION,
   reason: "EvictionByEvictionAPI",
   message: "Eviction API: evicting",
 };
