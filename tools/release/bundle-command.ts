@@ -147,6 +147,8 @@ const shared = () =>
     conditions: ["@postern/source"],
     metafile: true,
     logLevel: "warning",
+    // Half a megabyte less. Names and lines stay as they are, for traces of the stack.
+    minifySyntax: true,
     define: { POSTERN_BUILD: JSON.stringify(readBuildInfo()) },
   }) as const satisfies BuildOptions;
 
@@ -207,7 +209,7 @@ export async function bundleModules({ sourcemap, change }: BundleOptions): Promi
 export async function bundleScript(): Promise<Bundle> {
   const [consoleInputs] = await Promise.all([buildConsole(), buildDocumentation()]);
   // There are no files beside the program: modules that ask for their own address get one that `createRequire` accepts.
-  const alone = { ...shared(), minifySyntax: true, minifyWhitespace: true } as const;
+  const alone = { ...shared(), minifyWhitespace: true } as const;
   const define = { ...alone.define, "import.meta.url": '"file:///postern/postern.js"' };
   const all = [...THREADS, FRONT_THREAD];
   const { threads, addresses } = await buildThreads(
