@@ -2,7 +2,9 @@
 // Source: k8s.io/kubernetes/pkg/controller/statefulset/{stateful_set_control,stateful_pod_control}.go
 
 import { isApiError } from "@postern/apimachinery/meta/api-error";
-import { isBeingDeleted } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { createMemberReader } from "@postern/apiserver/cache/read-members";
+import { ignoringConflicts, updateControlled } from "@postern/apiserver/controllers/controlled-objects";
 import type { Controller } from "@postern/apiserver/controllers/controller-port";
 import { followKeys } from "@postern/apiserver/controllers/follow-keys";
 import { createQueueController, filledQueue } from "@postern/apiserver/controllers/queue-controller";
@@ -18,7 +20,9 @@ import { readStored } from "../read-stored.ts";
 import { createRevisions, type Revision } from "../revisions.ts";
 import { actingAs, eventsBy, retryLater, type Says, type WorkloadPort } from "../workload-port.ts";
 import { statusMembers, writeStatus } from "../write-status.ts";
+import { isOfEarlierPod, withWantedOwners } from "./claim-owners.ts";
 import {
+  claimNamesOf,
   claimsOf,
   firstOrdinal,
   isAvailable,
@@ -29,6 +33,13 @@ import {
   type StatefulSet,
   statefulPod,
 } from "./stateful-set.ts";
+
+/** Until a claim may be gone whose pod is. */
+const STALE_CLAIM_MS = 1_000;
+
+type CachedClaim = Pick<KubeObject, "metadata">;
+
+const readClaim = createMemberReader({ metadata: { name: true, namespace: true, uid: true, ownerReferences: true } });
 
 const HASH_LABEL = "controller.kubernetes.io/hash";
 
@@ -113,7 +124,10 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
       if (pod === undefined) missing.push(ordinal);
       else if (isEnded(pod)) {
         if (!pod.isDeleted) ended.push(pod);
-      } else if (isAvailable(pod, set, now) || !isOrdered(set)) continue;
+      } else if (isAvailable(pod, set, now) || !isOrdered(set)) {
+        await ownClaims(set, pod, false, signal);
+        continue;
+      }
       isWaiting = isOrdered(set);
       if (isWaiting) break;
     }
@@ -125,6 +139,7 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
       .toSorted(([a], [b]) => b - a)
       .map(([, pod]) => pod);
     if (condemned.length > 0) {
+      for (const pod of condemned) await ownClaims(set, pod, true, signal);
       const [last] = condemned;
       const going = condemned.some(({ isDeleted }) => isDeleted);
       const next = isOrdered(set)
@@ -141,11 +156,17 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
   async function create(
     key: string,
     set: StatefulSet,
-    ordinals: readonly number[],
+    allOrdinals: readonly number[],
     { current, update }: Versions,
     signal: AbortSignal,
   ): Promise<void> {
     const name = set.metadata.name ?? "";
+    const ordinals = allOrdinals.filter((ordinal) => {
+      const pod = `${name}-${ordinal}`;
+      return !storedClaims(set, pod).some((claim) => isOfEarlierPod(claim, set, pod));
+    });
+    if (ordinals.length < allOrdinals.length) retryLater(queue, key, STALE_CLAIM_MS);
+    if (ordinals.length === 0) return;
     const { type, rollingUpdate } = set.spec.updateStrategy ?? {};
     const kept = type === "OnDelete" ? 0 : (rollingUpdate?.partition ?? 0);
     const old = kept > 0 ? revisions.templateOf(current) : undefined;
@@ -173,6 +194,24 @@ export function createStatefulSetController(base: WorkloadPort, ownedRevisions: 
       }
       const message = `Create Claim ${name} Pod ${pod} in StatefulSet ${set.metadata.name} success`;
       says(set, "Normal", "SuccessfulCreate", message);
+    }
+  }
+
+  const storedClaims = (set: StatefulSet, pod: string): readonly CachedClaim[] =>
+    claimNamesOf(set, pod).flatMap((name) => {
+      const claim = volumeClaims.view.get(volumeClaims.keys.of(set.metadata.namespace ?? "", name));
+      // Stored objects have passed the schema of their kind.
+      return claim === undefined ? [] : [claim.read(readClaim) as CachedClaim];
+    });
+
+  /** Claims go with the set, or with a pod that the set has no more, as it says. */
+  async function ownClaims(set: StatefulSet, pod: PodState, isCondemned: boolean, signal: AbortSignal): Promise<void> {
+    const claiming = { name: pod.name, uid: pod.uid, isCondemned };
+    for (const claim of storedClaims(set, pod.name)) {
+      port.looks.spend(1);
+      if (withWantedOwners(claim, set, claiming) === claim) continue;
+      const transform = (current: KubeObject): KubeObject => withWantedOwners(current, set, claiming);
+      await ignoringConflicts(() => updateControlled(port, volumeClaims, claim, { transform }, signal));
     }
   }
 

@@ -25,7 +25,7 @@ export type StatefulSet = KubeObject & {
       readonly rollingUpdate?: { readonly partition?: number; readonly maxUnavailable?: number | string };
     };
     readonly volumeClaimTemplates?: readonly KubeObject[];
-    readonly persistentVolumeClaimRetentionPolicy?: { readonly whenDeleted?: string };
+    readonly persistentVolumeClaimRetentionPolicy?: { readonly whenDeleted?: string; readonly whenScaled?: string };
   };
   readonly status?: {
     readonly currentRevision?: string;
@@ -59,6 +59,9 @@ export function mostUnavailable({ spec }: StatefulSet): number {
 }
 
 const claimName = (template: KubeObject, pod: string): string => `${template.metadata.name}-${pod}`;
+
+export const claimNamesOf = ({ spec }: StatefulSet, pod: string): readonly string[] =>
+  (spec.volumeClaimTemplates ?? []).map((template) => claimName(template, pod));
 
 /** Pod number `ordinal` of this template. */
 export function statefulPod(set: StatefulSet, template: PodTemplate, revision: string, ordinal: number): KubeObject {
