@@ -251,7 +251,7 @@ function validateColumn(
   ];
 }
 
-/** Of columns nothing else is checked, as upstream: the cells of a path that cannot be read are empty. */
+/** The whole check of a column's path, as upstream: the cells of one that cannot be read are empty. */
 const relativePath = (jsonPath: string, path: string): readonly FieldError[] =>
   jsonPath.startsWith(".") ? [] : [invalidError(path, jsonPath, "must be a simple json path starting with .")];
 

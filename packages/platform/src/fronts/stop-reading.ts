@@ -32,10 +32,10 @@ export function endStill(
   last = last.then(async () => {
     await stop(worker);
     let timer: NodeJS.Timeout | undefined;
-    const isLate = new Promise((resolve) => {
+    const late = new Promise((resolve) => {
       timer = setTimeout(resolve, EXIT_MS);
     });
-    await Promise.race([worker.terminate(), isLate]);
+    await Promise.race([worker.terminate(), late]);
     clearTimeout(timer);
   });
   return last;

@@ -49,7 +49,7 @@ function periodOf({ ready, notReady }: Zone): number | undefined {
   return all > LARGE_ZONE ? TAINT_RARELY_EVERY_MS : undefined;
 }
 
-/** All are by key of the Node. */
+/** Methods take the key of a Node. */
 export class NodeZones {
   readonly #clock: Pick<Clock, "elapsed">;
   readonly #changed: (key: string) => void;

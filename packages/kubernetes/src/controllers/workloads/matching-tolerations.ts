@@ -1,4 +1,4 @@
-// Which toleration of a pod tolerates a taint.
+// Finds the toleration of a pod that tolerates a taint.
 // Source: k8s.io/api/core/v1/toleration.go (ToleratesTaint), k8s.io/kubernetes/pkg/apis/core/v1/helper (GetMatchingTolerations)
 
 import type { Toleration } from "../../builtin/workloads/admission/tolerations.ts";

@@ -37,8 +37,9 @@ const OTHER = "other";
 export function createClusterMetrics({ version, registry, stored }: ClusterMetricsDeps): ClusterMetrics {
   const counts = new Map<string, { readonly labels: CountedLabels; count: number }>();
   const [results, totals] = [new Map<string, number>(), new Map<string, number>()];
-  const count = (labels: CountedLabels, known = counts.get(keyOf(labels))): void => {
-    if (known === undefined) counts.set(keyOf(labels), { labels, count: 1 });
+  const count = (labels: CountedLabels, key = keyOf(labels)): void => {
+    const known = counts.get(key);
+    if (known === undefined) counts.set(key, { labels, count: 1 });
     else known.count++;
   };
   return {
@@ -49,8 +50,8 @@ export function createClusterMetrics({ version, registry, stored }: ClusterMetri
     },
     answered({ request, info }, isKnown, code) {
       const labels = { ...requestLabelsOf(request, info, isKnown), code: String(code) };
-      const known = counts.get(keyOf(labels));
-      if (known !== undefined || counts.size < MAX_SERIES) count(labels, known);
+      const key = keyOf(labels);
+      if (counts.size < MAX_SERIES || counts.has(key)) count(labels, key);
       else count(inOther(labels));
     },
     text() {
