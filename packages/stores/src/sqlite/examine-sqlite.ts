@@ -20,12 +20,13 @@ export type SqliteExamination =
 
 /** In a thread of its own: not every driver releases the file before its thread ends. */
 export function examineFile(path: string): SqliteExamination {
-  const bytes = sizeOf(path);
-  if (bytes === 0 && sizeOf(`${path}-wal`) > 0) {
-    return { state: "damaged", fault: `its write-ahead log ${path}-wal exists without it` };
-  }
-  if (bytes === 0) return { state: "absent" };
   try {
+    // Also these throw, where the directory belongs to another user.
+    const bytes = sizeOf(path);
+    if (bytes === 0 && sizeOf(`${path}-wal`) > 0) {
+      return { state: "damaged", fault: `its write-ahead log ${path}-wal exists without it` };
+    }
+    if (bytes === 0) return { state: "absent" };
     const database = openDatabase(path, { readOnly: true });
     try {
       if (pragma(database, "application_id") !== APPLICATION_ID) return { state: "foreign" };

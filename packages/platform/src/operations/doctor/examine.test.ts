@@ -1,4 +1,4 @@
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -22,6 +22,23 @@ it.each([
   ["leaves out a database", "sqlite", ["files"]],
 ])("%s where the data directory is none", async (_title, store, checks) => {
   expect(await checksOf(store)).toEqual(checks);
+});
+
+// As EACCES in the directory of another user, and also for the superuser that runs tests in a container.
+it("says which file cannot be read where the system refuses to look at the database", async () => {
+  await using folder = await temporaryDirectory();
+  const database = join(folder.path, "postern.db");
+  await symlink("postern.db", database);
+  const found = (await findingsOf({ "data-dir": folder.path })).filter(({ check }) => check === "store");
+  await rm(database);
+  expect(found).toEqual([
+    {
+      check: "store",
+      status: "error",
+      message: expect.stringMatching(/postern\.db cannot be read: ELOOP/),
+      remedy: "run the doctor as the user that runs the server",
+    },
+  ]);
 });
 
 it("says that the HTTP proxy of the environment cannot be used", async () => {
