@@ -15,18 +15,25 @@ const HEADINGS = ["name", "phase", "requester", "target", "role", "until", "appr
 export const listRequests = (flags: AccessListFlags, context: CommandContext): Promise<void> =>
   withClient(flags, context, async (client, group) => {
     const { items } = await accessRequestsOf(client, group).list();
-    const phases = flags.state?.split(",");
-    const found = items.filter((object) => phases?.includes(asRequest(object).status?.phase ?? "Pending") ?? true);
+    const wanted = flags.state?.toLowerCase().split(",");
+    const found = items.filter((object) => wanted?.includes(phaseOf(object).toLowerCase()) ?? true);
     const names = found.map(({ metadata }) => metadata.name ?? "");
     // Objects of an API are JSON; their type describes each member.
     if (writeAs(flags, found as readonly KubeObject[] as JsonValue, context, names)) return;
-    if (found.length === 0) context.stderr.write("no access requests\n");
+    // The phase may be mistyped.
+    const phases = [...new Set(items.map(phaseOf))].sort();
+    const others =
+      phases.length === 0 ? "no access requests" : `no such access requests: PHASE is ${phases.join(" or ")}`;
+    if (found.length === 0) context.stderr.write(`${others}\n`);
     else context.stdout.write(printRows(HEADINGS, found.map(rowOf)));
   });
 
+const phaseOf = (object: KubeObject): string => asRequest(object).status?.phase ?? "Pending";
+
 function rowOf(object: KubeObject): readonly string[] {
   const request = asRequest(object);
-  const { phase = "Pending", requester, expirationTimestamp } = request.status ?? {};
+  const phase = phaseOf(object);
+  const { requester, expirationTimestamp } = request.status ?? {};
   return [
     object.metadata.name,
     phase,

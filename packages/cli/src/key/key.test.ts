@@ -206,6 +206,15 @@ describe("postern key", () => {
     expect([code, stdout.split("\n").slice(0, -1)]).toEqual([0, names]);
   });
 
+  it.each([
+    [["--state", "Epxired"], "no such access keys: STATUS is Disabled or Expired or Ready\n"],
+    [["--state", "expired", "--owner", "ben"], "no such access keys\n"],
+    [["--owner", "nosuch"], "no such access keys\n"],
+  ])("names the states that there are where %j finds none", async (flags, stderr) => {
+    answer({ columnDefinitions: [{ name: "Name" }, { name: "Status" }], rows: ROWS });
+    expect(await runCommand(["key", "list", ...flags], environment)).toEqual({ code: 0, stdout: "", stderr });
+  });
+
   it("reads all pages, says what it left out, and shows more columns with -o wide", async () => {
     const columnDefinitions = [{ name: "Name" }, { name: "Status", priority: 1 }];
     server.respond(({ url = "" }, response) => {

@@ -68,7 +68,8 @@ export const createKeyListCommand = (context: CommandContext): Command =>
         return;
       const table = { columnDefinitions: columns, rows: shown.map(({ row }) => row) };
       const text = printTable(table, { isWide: flags.output === "wide" });
-      if (text === "") context.stderr.write(`no ${hasFilter(flags) ? "such " : ""}access keys\n`);
+      if (text === "")
+        context.stderr.write(`no ${hasFilter(flags) ? "such " : ""}access keys${otherStates(rows, columns, flags)}\n`);
       else context.stdout.write(text);
       const hidden = wanted.length - shown.length;
       if (hidden > 0)
@@ -113,6 +114,14 @@ function matches(
   if (owner !== undefined && !isOwnedBy(key, owner)) return false;
   if (cluster !== undefined && !names(key, cluster)) return false;
   return unusedFor === undefined || lastUse(key) <= now - unusedFor * 1000;
+}
+
+/** The states that there are, if none is a wanted one: it may be mistyped. */
+function otherStates(rows: readonly KeyRow[], columns: readonly JsonValue[], { state }: ListFlags): string {
+  const isWanted = (found: string): boolean => state?.toLowerCase().split(",").includes(found.toLowerCase()) ?? true;
+  const found = [...new Set(rows.map(({ row }) => stateOf(row, columns)))].sort();
+  if (found.length === 0 || found.some(isWanted)) return "";
+  return `: STATUS is ${found.join(" or ")}`;
 }
 
 /** As the column shows it. */
