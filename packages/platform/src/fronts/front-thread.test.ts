@@ -182,19 +182,21 @@ it("one that does not start is ended after three minutes, without the time in wh
 });
 
 it("one that answers reads no more by itself: a session of the inspector would attach to threads that end beside it", async () => {
-  for (const [isAnswered, calls] of [
-    [true, ["terminate"]],
-    [false, ["stopReading", "terminate"]],
+  for (const [answer, calls] of [
+    // The result of the first call, its error, and no answer in time.
+    [[1, 1, undefined, undefined], ["terminate"]],
+    [
+      [2, 1, undefined, { type: "other", message: "" }],
+      ["stopReading", "terminate"],
+    ],
+    [undefined, ["stopReading", "terminate"]],
   ] as const) {
-    const { worker, front } = start();
+    const { time, worker, front } = start();
     worker.emit("message", READY);
     await front.ready;
     const ended = front.terminate();
-    // Results and errors of the first call.
-    worker.emit(
-      "message",
-      isAnswered ? [1, 1, undefined, undefined] : [2, 1, undefined, { type: "other", message: "" }],
-    );
+    if (answer === undefined) time.advance(1_000);
+    else worker.emit("message", answer);
     await settle();
     expect(worker.calls).toEqual(calls);
     worker.emit("exit", 1);

@@ -177,6 +177,15 @@ export function startFront(deps: {
     else void worker.terminate();
     await exited;
   }
+  async function callWithin(limitMs: number, method: "retire" | "stopReading"): Promise<void> {
+    const limit = new AbortController();
+    const timer = scheduler.schedule(limitMs, () => limit.abort());
+    try {
+      await link.call(method, undefined, limit);
+    } finally {
+      timer[Symbol.dispose]();
+    }
+  }
   const close = () => endBehind(() => link.call("close", undefined).then(onLastMetrics));
   return {
     link,
@@ -191,16 +200,10 @@ export function startFront(deps: {
       return sumsOf(state);
     },
     async retire() {
-      const limit = new AbortController();
-      const timer = scheduler.schedule(RETIRE_MS, () => limit.abort());
-      if (isReady) await link.call("retire", undefined, limit).catch(() => undefined);
-      timer[Symbol.dispose]();
+      if (isReady) await callWithin(RETIRE_MS, "retire").catch(() => undefined);
       await close();
     },
     close,
-    terminate: () =>
-      endBehind(
-        async () => void (await link.call("stopReading", undefined, { signal: AbortSignal.timeout(ANSWER_MS) })),
-      ),
+    terminate: () => endBehind(() => callWithin(ANSWER_MS, "stopReading")),
   };
 }
