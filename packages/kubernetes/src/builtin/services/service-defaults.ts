@@ -1,9 +1,12 @@
 // The default values of a Service.
 // Source: k8s.io/kubernetes/pkg/apis/core/v1/defaults.go (SetDefaults_Service), pkg/registry/core/service/storage/{alloc,storage}.go
 
+import { equalJson } from "@postern/apimachinery/json/equal-json";
+import type { JsonValue } from "@postern/apimachinery/json/json-value";
 import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
 import {
   clusterIPOf,
+  hasHealthCheckPort,
   hasNodePorts,
   isHeadless,
   type Service,
@@ -96,17 +99,18 @@ export function withAllocatedValues(service: Service, old: Service): Service {
       },
     };
   }
+  const { healthCheckNodePort } = old.spec ?? {};
+  if (hasHealthCheckPort(next) && hasHealthCheckPort(old) && (next.spec?.healthCheckNodePort ?? 0) === 0)
+    next = { ...next, spec: { ...next.spec, ...(healthCheckNodePort === undefined ? {} : { healthCheckNodePort }) } };
   if (!hasNodePorts(next) || !hasNodePorts(old)) return next;
-  const before = new Map((old.spec?.ports ?? []).map((port) => [portKey(port), port.nodePort]));
+  const before = new Map((old.spec?.ports ?? []).map(({ name = "", nodePort }) => [name, nodePort]));
   const taken = new Set((next.spec?.ports ?? []).map(({ nodePort = 0 }) => nodePort));
   const ports = (next.spec?.ports ?? []).map((port) => {
-    const nodePort = before.get(portKey(port));
+    const nodePort = before.get(port.name ?? "");
     return (port.nodePort ?? 0) !== 0 || nodePort === undefined || taken.has(nodePort) ? port : { ...port, nodePort };
   });
   return { ...next, spec: { ...next.spec, ports } };
 }
-
-const portKey = ({ port, protocol = "TCP" }: ServicePort): string => `${protocol}/${port}`;
 
 export const needsAddress = (service: Service): boolean => typeOf(service) !== "ExternalName";
 
@@ -114,29 +118,13 @@ export const needsAddress = (service: Service): boolean => typeOf(service) !== "
 export function withFamilies(service: Service): Service {
   const { spec = {} } = service;
   if (!needsAddress(service)) {
-    const { ipFamilies: _families, ipFamilyPolicy: _policy, ...rest } = spec;
+    const { ipFamilies: _families, ipFamilyPolicy: _policy, internalTrafficPolicy: _internal, ...rest } = spec;
     return { ...service, spec: rest };
   }
   const isOpen = isHeadless(service) && Object.keys(spec.selector ?? {}).length === 0;
   const ipFamilyPolicy = spec.ipFamilyPolicy ?? (isOpen ? "RequireDualStack" : "SingleStack");
   const ipFamilies = spec.ipFamilies ?? (isOpen ? ["IPv4", "IPv6"] : ["IPv4"]);
   return { ...service, spec: { ...spec, ipFamilies, ipFamilyPolicy } };
-}
-
-/** Clears the fields of a service that is no longer reached from outside, except those that the same update changes. */
-function withoutExternal(service: Service, old: Service): Service {
-  if (isReached(service) || !isReached(old)) return service;
-  const { externalTrafficPolicy, healthCheckNodePort, ...rest } = service.spec ?? {};
-  const spec = {
-    ...rest,
-    ...(externalTrafficPolicy === undefined || externalTrafficPolicy === old.spec?.externalTrafficPolicy
-      ? {}
-      : { externalTrafficPolicy }),
-    ...(healthCheckNodePort === undefined || healthCheckNodePort === old.spec?.healthCheckNodePort
-      ? {}
-      : { healthCheckNodePort }),
-  };
-  return { ...service, spec };
 }
 
 /** True for a service that is reached from outside the cluster. */
@@ -149,20 +137,34 @@ export function isReached(service: Service): boolean {
   );
 }
 
-/** An ExternalName has no address and none of the related fields. */
-export function withoutUnused(changed: Service, old: Service): Service {
-  const service = withoutExternal(changed, old);
-  if (
-    typeOf(service) === "ExternalName" &&
-    typeOf(old) !== "ExternalName" &&
-    clusterIPOf(service) === clusterIPOf(old)
-  ) {
-    return withoutAddress(service);
-  }
-  const isSame = (service.spec?.ports ?? []).every(
-    ({ nodePort = 0 }) => nodePort === 0 || (old.spec?.ports ?? []).some((port) => port.nodePort === nodePort),
+/**
+ * Clears what a service of the new type does not have, unless the same update changes it.
+ * Source: k8s.io/kubernetes/pkg/registry/core/service/strategy.go (dropTypeDependentFields)
+ */
+export function withoutUnused(service: Service, old: Service): Service {
+  const [type, before, was] = [typeOf(service), typeOf(old), old.spec ?? {}];
+  const isSame = (name: keyof typeof was): boolean =>
+    equalJson(service.spec?.[name] as JsonValue, was[name] as JsonValue);
+  const gone = new Set<keyof typeof was>();
+  const drop = (isUnused: boolean, ...names: readonly (keyof typeof was)[]): void => {
+    if (isUnused) for (const name of names.filter(isSame)) gone.add(name);
+  };
+  const losesAddress = needsAddress(old) && !needsAddress(service);
+  drop(losesAddress && isSame("clusterIP") && isSame("clusterIPs"), "clusterIP", "clusterIPs");
+  drop(losesAddress, "ipFamilies", "ipFamilyPolicy");
+  drop(hasHealthCheckPort(old) && !hasHealthCheckPort(service), "healthCheckNodePort");
+  drop(before === "LoadBalancer" && type !== "LoadBalancer", "allocateLoadBalancerNodePorts", "loadBalancerClass");
+  drop(isReached(old) && !isReached(service), "externalTrafficPolicy");
+  const known = new Set((was.ports ?? []).map(({ nodePort = 0 }) => nodePort).concat(0));
+  const losesPorts =
+    needsNodePorts(old) &&
+    !needsNodePorts(service) &&
+    (service.spec?.ports ?? []).every(({ nodePort = 0 }) => known.has(nodePort));
+  const kept = Object.fromEntries(
+    Object.entries(service.spec ?? {}).filter(([name]) => !gone.has(name as keyof typeof was)),
   );
-  if (hasNodePorts(service) || !hasNodePorts(old) || !isSame) return service;
-  const ports = (service.spec?.ports ?? []).map(({ nodePort: _, ...port }) => port);
-  return { ...service, spec: { ...service.spec, ports } };
+  const ports = losesPorts ? { ports: (service.spec?.ports ?? []).map(({ nodePort: _, ...port }) => port) } : {};
+  return { ...service, spec: { ...kept, ...(service.spec?.ports === undefined ? {} : ports) } };
 }
+
+const needsNodePorts = (service: Service): boolean => ["NodePort", "LoadBalancer"].includes(typeOf(service));

@@ -48,7 +48,9 @@ const strategyFor = (addresses: ServiceAddresses): Strategy<Service> => ({
     while (addresses.ready() !== undefined) await addresses.ready();
     const kept = withAllocatedValues(withBothAddresses(service, old), old);
     const next = withFamilies(withoutUnused(kept, old));
-    return allocated({ ...next, ...(old.status === undefined ? {} : { status: old.status }) }, old, addresses);
+    const { loadBalancer = {}, ...status } = old.status ?? {};
+    const balanced = { ...status, loadBalancer: typeOf(next) === "LoadBalancer" ? loadBalancer : {} };
+    return allocated({ ...next, status: balanced }, old, addresses);
   },
   validateUpdate: (service, old, { info }) =>
     info.subresource === "status" ? validateServiceStatus(service, old) : validateServiceUpdate(service, old),

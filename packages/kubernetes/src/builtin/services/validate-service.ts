@@ -214,9 +214,14 @@ export function validateServiceUpdate(service: Service, old: Service): readonly 
     ...(isKept && !equalJson(address, before[0] ?? "")
       ? [invalidError("spec.clusterIPs[0]", [...(service.spec?.clusterIPs ?? [])], "may not change once set")]
       : []),
+    ...(isBalanced(service) && isBalanced(old) && service.spec?.loadBalancerClass !== old.spec?.loadBalancerClass
+      ? [invalidError("spec.loadBalancerClass", service.spec?.loadBalancerClass ?? null, "may not change once set")]
+      : []),
     ...validateService(service),
   ];
 }
+
+const isBalanced = (service: Service): boolean => typeOf(service) === "LoadBalancer";
 
 const IP_MODES = ["Proxy", "VIP"];
 
