@@ -39,7 +39,12 @@ it("lets others have their turn between the rules that a token is held against",
     if (!isDone) setImmediate(others);
   };
   setImmediate(others);
-  const refused = exchange({ token, target: { kind: "project", project: "web" }, address: "192.0.2.1" });
+  const refused = exchange({
+    token,
+    target: { kind: "project", project: "web" },
+    address: "192.0.2.1",
+    outside: undefined,
+  });
   await expect(refused).rejects.toThrow(/keys|signature/i);
   isDone = true;
   // The first look begins a turn.

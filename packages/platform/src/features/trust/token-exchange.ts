@@ -9,7 +9,7 @@ import { createClaimBudget } from "../../foundation/issuers/claim-conditions.ts"
 import { decodeToken, TokenError, type UnverifiedToken } from "../../foundation/issuers/signed-token.ts";
 import type { Confirm } from "../access-keys/proofs/key-request-proof.ts";
 import type { Confirmation } from "../access-keys/proofs/proof-of-possession.ts";
-import type { TokenCheck, TokenVerifier } from "./token-verifier.ts";
+import type { SharedChecks, TokenCheck, TokenVerifier } from "./token-verifier.ts";
 import type { TrustRules } from "./trust-rule-index.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
 
@@ -65,6 +65,7 @@ export type TokenExchange = (request: {
   readonly address: string;
   /** The bond of the key; asked for a token that a rule accepts, before it is taken. Absent: to nothing. */
   readonly confirm?: Confirm | undefined;
+  readonly outside: SharedChecks["outside"];
 }) => Promise<Exchanged>;
 
 /** From one address, which the runners of a whole company may share. */
@@ -113,8 +114,12 @@ export function createTokenExchange(deps: {
     return rule === undefined || rule.source.issuer !== issuer ? [] : [rule];
   };
 
-  async function matching(token: UnverifiedToken, candidates: readonly TrustRuleState[]) {
-    const shared = { signatures: new Map(), budget: createClaimBudget(), pause: createTurns(clock) };
+  async function matching(
+    token: UnverifiedToken,
+    candidates: readonly TrustRuleState[],
+    outside: SharedChecks["outside"],
+  ) {
+    const shared = { signatures: new Map(), budget: createClaimBudget(), pause: createTurns(clock), outside };
     const taken: TrustRuleState[] = [];
     const refused: { readonly rule: TrustRuleState; readonly check: TokenCheck }[] = [];
     for (const rule of candidates) {
@@ -125,7 +130,7 @@ export function createTokenExchange(deps: {
     return { taken, refused };
   }
 
-  return async ({ token: text, target, address, confirm }) => {
+  return async ({ token: text, target, address, confirm, outside }) => {
     const delay = perAddress.delayOf(address);
     if (delay !== undefined) throw tooMany(delay);
     const token = decoded(text);
@@ -136,7 +141,7 @@ export function createTokenExchange(deps: {
     const until = heldBack.get(subject) ?? 0;
     if (until > clock.elapsed()) throw tooMany(Math.ceil((until - clock.elapsed()) / 1000));
 
-    const { taken, refused } = await matching(token, candidates);
+    const { taken, refused } = await matching(token, candidates, outside);
     const [rule, ...others] = taken;
     if (rule === undefined) {
       const unknown = refused.find(({ check }) => check.type === "Keys");

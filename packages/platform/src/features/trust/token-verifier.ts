@@ -1,5 +1,6 @@
 // Whether a trust rule takes a token, check by check. The exchange and the tester ask the same question here.
 
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { Clock } from "@postern/apiserver/runtime/clock";
 import type { CelValue } from "@postern/cel/cel-value";
 import {
@@ -10,6 +11,7 @@ import {
   evaluateCondition,
 } from "../../foundation/issuers/claim-conditions.ts";
 import type { IssuerKeys } from "../../foundation/issuers/issuer-keys.ts";
+import type { KeySet } from "../../foundation/issuers/key-set.ts";
 import { candidateKeys, isSignedBy, timeError, type UnverifiedToken } from "../../foundation/issuers/signed-token.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { TrustRuleState } from "./trust-rule-state.ts";
@@ -40,7 +42,10 @@ export type SharedChecks = {
   readonly budget: ClaimBudget;
   /** Called between checks, whose promises may all be settled already: other requests have their turn meanwhile. */
   readonly pause: () => Promise<void> | undefined;
+  readonly outside: Outside;
 };
+
+type Outside = RequestContext["outside"];
 
 /** Results for one token, by the source of the keys: a signature is verified once, however many rules there are. */
 export type Signatures = Map<string, Promise<TokenCheck>>;
@@ -51,7 +56,7 @@ export type TokenVerifier = {
   /** In order, up to the first that does not hold: for the exchange, where the rest would cost time. */
   firstFailedCheck(token: UnverifiedToken, rule: TrustRuleState, shared: SharedChecks): Promise<TokenCheck | undefined>;
   /** All of them, for people. A check that depends on one that does not hold is unknown. */
-  checksOf(token: UnverifiedToken, rule: TrustRuleState): Promise<readonly TokenCheck[]>;
+  checksOf(token: UnverifiedToken, rule: TrustRuleState, outside: Outside): Promise<readonly TokenCheck[]>;
 };
 
 const MAX_TOKEN_ID = 512;
@@ -95,8 +100,9 @@ export function createTokenVerifier(deps: {
   const faultOfRule = (rule: TrustRuleState): string | undefined =>
     rule.isOff ? "the rule is disabled" : writerError(rule);
 
-  async function signature(token: UnverifiedToken, { source }: TrustRuleState): Promise<TokenCheck> {
-    const { keys, fault } = await issuerKeys.find(source, (known) => candidateKeys(token, known).length === 0);
+  async function signature(token: UnverifiedToken, { source }: TrustRuleState, outside: Outside): Promise<TokenCheck> {
+    const isMissing = (known: KeySet): boolean => candidateKeys(token, known).length === 0;
+    const { keys, fault } = await issuerKeys.find(source, isMissing, outside);
     if (keys.length === 0)
       return check(
         "Keys",
@@ -146,10 +152,10 @@ export function createTokenVerifier(deps: {
 
   return {
     faultOf: (rule) => faultOfRule(rule) ?? faultOfUser(directory.user(rule.owner.name), rule.userUid),
-    async firstFailedCheck(token, rule, { signatures, budget, pause }) {
+    async firstFailedCheck(token, rule, { signatures, budget, pause, outside }) {
       await pause();
       for (const made of cheapChecks(token, rule)) if (made.status !== "True") return made;
-      const known = signatures.get(rule.source.id) ?? signature(token, rule);
+      const known = signatures.get(rule.source.id) ?? signature(token, rule, outside);
       signatures.set(rule.source.id, known);
       const signed = await known;
       if (signed.status !== "True") return signed;
@@ -160,13 +166,13 @@ export function createTokenVerifier(deps: {
       }
       return undefined;
     },
-    async checksOf(token, rule) {
+    async checksOf(token, rule, outside) {
       const cheap = [...cheapChecks(token, rule)];
       const isOthers = cheap.some(({ type, status }) => type === "Issuer" && status !== "True");
       // The signature of another issuer's token cannot be verified.
       const signed: TokenCheck = isOthers
         ? { type: "Signature", field: "spec.issuer", status: "Unknown", message: "the token is from another issuer" }
-        : await signature(token, rule);
+        : await signature(token, rule, outside);
       const claims = [...claimChecks(token, rule, createClaimBudget())];
       return [...cheap, signed, ...claims];
     },

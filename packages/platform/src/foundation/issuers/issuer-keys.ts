@@ -1,6 +1,7 @@
 // The keys of every issuer that a rule names: fetched when the rule is there and from time to time, never because of what a token says.
 // Source: OpenID Connect Discovery 1.0, section 4
 
+import type { RequestContext } from "@postern/apiserver/context/request-context";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Runtime } from "@postern/apiserver/runtime/clock";
 import type { IssuerSource } from "./issuer-source.ts";
@@ -21,9 +22,14 @@ export type IssuerKeys = Disposable & {
   stateOf(source: IssuerSource): IssuerState;
   /**
    * The keys as they are now, or once more fetched where `isMissing` says that one is not among them, which happens once in a while only,
-   * however many ask. Waits for a fetch that is under way where there are no keys yet.
+   * however many ask. Waits for a fetch that is under way where there are no keys yet, through `outside` of the request: an
+   * issuer may be as slow as a tenant wants, and requests that wait for it must not have the places of others.
    */
-  find(source: IssuerSource, isMissing: (keys: KeySet) => boolean): Promise<IssuerState>;
+  find(
+    source: IssuerSource,
+    isMissing: (keys: KeySet) => boolean,
+    outside?: RequestContext["outside"],
+  ): Promise<IssuerState>;
   /** Calls back when the state of a place changes. */
   onChange(listener: (source: IssuerSource) => void): Disposable;
 };
@@ -141,13 +147,14 @@ export function createIssuerKeys(
       const place = places.get(id);
       return place === undefined ? NOTHING : current(place);
     },
-    async find({ id }, isMissing) {
+    async find({ id }, isMissing, outside) {
       const place = places.get(id);
       if (place === undefined) return NOTHING;
       const wait = place.waiting < MAX_WAITING ? awaited(place, isMissing) : undefined;
       if (wait !== undefined) {
         place.waiting++;
-        await wait.finally(() => place.waiting--);
+        const ended = wait.finally(() => place.waiting--);
+        await (outside?.(() => ended) ?? ended);
       }
       return current(place);
     },

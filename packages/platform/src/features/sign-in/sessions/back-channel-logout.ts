@@ -5,6 +5,7 @@ import { isJsonObject } from "@postern/apimachinery/json/json-value";
 import type { RequestContext } from "@postern/apiserver/context/request-context";
 import type { ApiResponse } from "@postern/apiserver/transport/api-response";
 import type { IssuerKeys } from "../../../foundation/issuers/issuer-keys.ts";
+import type { KeySet } from "../../../foundation/issuers/key-set.ts";
 import {
   candidateKeys,
   decodeToken,
@@ -35,7 +36,7 @@ const MAX_AGE_MS = 10 * 60_000;
 const MAX_ID = 512;
 
 export async function logOutByBackChannel(
-  { request, info, audit }: RequestContext,
+  { request, info, audit, outside }: RequestContext,
   deps: BackChannelLogoutDeps,
 ): Promise<ApiResponse> {
   const name = info.path.slice(BACK_CHANNEL_PATH.length + 1);
@@ -43,7 +44,7 @@ export async function logOutByBackChannel(
   const text = (await askedByForm(request)).get("logout_token") ?? "";
   try {
     if (provider === undefined || provider.isOff) throw new TokenError("there is no such identity provider");
-    const { sub, sid } = await verify(text, provider, deps);
+    const { sub, sid } = await verify(text, provider, deps, outside);
     const id = providerId(name);
     const ended = [...deps.allKeys()].filter(
       ({ grant, isRetiredValue }) =>
@@ -76,12 +77,14 @@ async function verify(
   text: string,
   provider: IdentityProviderState,
   { issuerKeys, take, now }: BackChannelLogoutDeps,
+  outside: RequestContext["outside"],
 ): Promise<LoggedOut> {
   const token = decodeToken(text, { types: ["jwt", "logout+jwt"] });
   const { iat, jti, sub, sid, nonce, events } = token.claims;
   if (token.issuer !== provider.source.issuer) throw new TokenError("the token is from another issuer (iss)");
   if (!token.audiences.includes(provider.spec.clientId)) throw new TokenError("the token is for another client (aud)");
-  const { keys } = await issuerKeys.find(provider.source, (known) => candidateKeys(token, known).length === 0);
+  const isMissing = (known: KeySet): boolean => candidateKeys(token, known).length === 0;
+  const { keys } = await issuerKeys.find(provider.source, isMissing, outside);
   if (!(await isSignedBy(token, candidateKeys(token, keys)))) throw new TokenError("the signature is wrong");
   const fault = timeError(token, now());
   if (fault !== undefined) throw new TokenError(fault);

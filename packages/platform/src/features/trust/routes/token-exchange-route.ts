@@ -45,6 +45,7 @@ export function createTokenExchangeRoute(
         target,
         address: request.remoteAddress,
         confirm,
+        outside: context.outside,
       });
       const id = format.idOf(value);
       if (id !== undefined) audit.annotate(ISSUED_CREDENTIAL_ANNOTATION, id);

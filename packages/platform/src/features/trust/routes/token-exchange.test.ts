@@ -52,6 +52,41 @@ const exchange = (token: string, more: { readonly [name: string]: string } = {})
     headers: { "content-type": "application/x-www-form-urlencoded" },
   });
 
+it("is exchanged while others wait for an issuer that does not answer", async () => {
+  await using busy = await startPlatform({
+    "proxy-allowed-addresses": ["127.0.0.1/32"],
+    "max-mutating-requests-inflight": "2",
+    "fairness-queue-seconds": "1",
+  });
+  await using silent = await serveIssuer();
+  silent.intercept = () => undefined;
+  await busy.create("users", { metadata: { name: "deployer" }, spec: { kind: "Bot" } });
+  for (const { url, certificateAuthorityPem } of [issuer, silent]) {
+    await busy.create(
+      "clustertrustrules",
+      trusting({ issuer: { url, certificateAuthority: certificateAuthorityPem } }),
+    );
+  }
+  const post = (token: string) =>
+    busy.send({
+      path: "/oauth/token",
+      key: "",
+      body: form(token),
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    });
+  const claims = githubClaims();
+  let answered = 0;
+  const waiting = [];
+  for (let sent = 0; sent < 6; sent++) {
+    const token = await silent.sign(claims);
+    waiting.push(post(token).finally(() => answered++));
+  }
+  expect((await post(await issuer.sign(claims))).status).toBe(200);
+  expect(answered).toBe(0);
+  await silent[Symbol.asyncDispose]();
+  await Promise.all(waiting);
+});
+
 describe("a token", () => {
   it.each<[string, object, (token: string) => string, boolean]>([
     ["with a final newline", {}, (token) => `${token}\n`, true],

@@ -14,7 +14,7 @@ export const testToken = ({ managementGroup }: PlatformNames, { rules, verifier 
   kind: { group: managementGroup, version: "v1", kind: "TrustTest" },
   schema: trustTestSchema,
   description: "Tests a token against the rule, without issuing a key.",
-  async create({ info: { namespace, name, resource } }, body) {
+  async create({ info: { namespace, name, resource }, outside }, body) {
     const rule = rules.get(trustRuleId(namespace, name));
     if (rule === undefined) throw notFoundError({ group: managementGroup, resource }, name);
     // The schema of the kind has checked it.
@@ -37,7 +37,7 @@ export const testToken = ({ managementGroup }: PlatformNames, { rules, verifier 
         checks: [{ type: "Token", field: "", status: "False", message: error.message }],
       });
     }
-    const checks = await verifier.checksOf(token, rule);
+    const checks = await verifier.checksOf(token, rule, outside);
     return answer({
       accepted: checks.every(({ status }) => status === "True"),
       checks: checks.map((check) => ({ ...check })),
