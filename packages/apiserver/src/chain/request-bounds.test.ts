@@ -84,6 +84,34 @@ describe("flow control", () => {
     expect(order).toEqual(["POST", "DELETE"]);
   });
 
+  it("gives the place back for good once others do the rest, also of an answer that waits", async () => {
+    let left = 0;
+    const answered = deferred();
+    const shares = createFairShares(
+      { ...DEFAULT_FAIR_SHARES, places: { readOnly: 1, mutating: 1, urgent: 1 } },
+      systemRuntime,
+    );
+    const { port } = await serveChain(
+      async (context) => {
+        if (context.request.method === "POST") return jsonResponse(200, "{}");
+        context.leavePlace?.();
+        left++;
+        return streamResponse(async (sink) => {
+          await sink.write("x");
+          await answered.promise;
+        });
+      },
+      { shares },
+    );
+    const ask = (method: string) => http1({ port, method, path: PODS, headers: as("admin") });
+    const held = ["DELETE", "GET"].map(ask);
+    await expect.poll(() => left).toBe(2);
+    expect((await ask("POST")).status).toBe(200);
+    answered.resolve();
+    for (const { body } of await Promise.all(held)) expect(body).toBe("x");
+    expect([shares.state.mutating.taken, shares.state.readOnly.taken]).toEqual([0, 0]);
+  });
+
   it("has each part of a long answer, and of what a watch begins with, wait for its turn", async () => {
     const shares = createFairShares(DEFAULT_FAIR_SHARES, systemRuntime);
     const takeTurn = vi.spyOn(shares, "takeTurn");

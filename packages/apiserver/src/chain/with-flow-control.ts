@@ -46,16 +46,14 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
     call.place = place;
     // Reads, too, wait for webhooks: those that convert objects.
     call.outside = placeGiver(call);
+    call.leavePlace = () => givePlace(call);
   };
   const takeTurn = (call: RequestState): Promise<Place> => shares.takeTurn(laneOf(call), claimantOf(call), call);
   /** A request that waits for several webhooks at once gives its place once, and takes one again when the last of them has answered. */
   const placeGiver = (call: RequestState) => {
     let waits = 0;
     return async <T>(work: () => Promise<T>): Promise<T> => {
-      if (waits++ === 0) {
-        call.place?.[Symbol.dispose]();
-        call.place = undefined;
-      }
+      if (waits++ === 0) givePlace(call);
       try {
         return await work();
       } finally {
@@ -108,6 +106,11 @@ export function withFlowControl(deps: WithFlowControlDeps): Filter {
 }
 
 const isRead = ({ info }: RequestState): boolean => READ_VERBS.includes(info.verb);
+
+function givePlace(call: RequestState): void {
+  call.place?.[Symbol.dispose]();
+  call.place = undefined;
+}
 
 /** Gives back all that the request holds; more than once does no harm. */
 export function release(call: RequestState): void {

@@ -35,6 +35,7 @@ export type ContextParts = {
   readonly audit: AuditContext;
   readonly receivedAt: number;
   readonly outside?: RequestContext["outside"];
+  readonly leavePlace?: RequestContext["leavePlace"];
   readonly takeTurn?: RequestContext["takeTurn"];
   readonly ownSignal?: RequestContext["ownSignal"];
 };
@@ -78,6 +79,8 @@ export class RequestContext {
   readonly work: WorkParts | undefined;
   /** Waits for others outside of this server: the request gives its place among those that are worked on back meanwhile. Absent: it has none. */
   outside: (<T>(work: () => Promise<T>) => Promise<T>) | undefined;
+  /** Others outside of this server do the rest: the request gives its place back for good, and its answer waits for no turn. Absent: it has none. */
+  leavePlace: (() => void) | undefined;
   /** A place among those that are worked on, for a part of what a watch begins with. Absent: it may begin with all of it at once. */
   takeTurn: (() => Promise<Disposable>) | undefined;
   /** Absent: the request's. */
@@ -99,6 +102,7 @@ export class RequestContext {
     this.receivedAt = parts.receivedAt;
     this.work = parts.work;
     this.outside = parts.outside;
+    this.leavePlace = parts.leavePlace;
     this.takeTurn = parts.takeTurn;
     this.ownSignal = parts.ownSignal;
   }

@@ -40,6 +40,8 @@ export function createReverseProxy(connections: UpstreamConnections, deps: Rever
       const { request, info, audit } = context;
       if (!METHODS.has(request.method)) throw methodNotAllowedError();
       const { path, query } = request;
+      // The target may be a tenant's, and as slow as they want: others have the place meanwhile.
+      context.leavePlace?.();
       const forwarded: ForwardedRequest = {
         request,
         path: forwardedPath(path, query),

@@ -143,10 +143,11 @@ export async function grantCertificate(
   // Before a cluster signs it: certificates that other clusters signed cannot be revoked.
   await certificates.makeRoom({ instanceUid, issuedTo: { owner } });
   // The certificate has the requested content beside its serial and its end, and does not outlive the key: backends see to that.
-  const { certificatePem, privateKeyPem, serial, notAfter, issuer } = await backend.issueClientCertificate(
-    { ...subject, ...life, request: request.certificateRequest },
-    context.signal,
-  );
+  const issue = () =>
+    backend.issueClientCertificate({ ...subject, ...life, request: request.certificateRequest }, context.signal);
+  const { outside } = context;
+  const issued = await (backend.isRemote && outside !== undefined ? outside(issue) : issue());
+  const { certificatePem, privateKeyPem, serial, notAfter, issuer } = issued;
   context.audit.annotate(ISSUED_CREDENTIAL_ANNOTATION, `serial:${serial}`);
   await certificates.record({
     serial,
