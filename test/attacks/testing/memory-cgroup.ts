@@ -24,7 +24,8 @@ export async function createMemoryCgroup(limitBytes: number): Promise<MemoryCgro
     const path = join(root, `postern-test-${process.pid}`);
     try {
       await mkdir(path);
-      await writeFile(join(path, limit), String(limitBytes));
+      // With version 1, the root of version 2 is a folder like any other, in which these would be files.
+      await writeFile(join(path, limit), String(limitBytes), { flag: "r+" });
     } catch {
       await rmdir(path).catch(() => {});
       continue;
