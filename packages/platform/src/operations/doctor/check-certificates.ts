@@ -9,7 +9,7 @@ import { ConfigurationError } from "../../foundation/config/configuration-error.
 import { parseHostAndPort } from "../../foundation/config/rules.ts";
 import { systemErrorCode } from "../../foundation/pki/private-file.ts";
 import { readServingAuthority } from "../../foundation/pki/serving-authority.ts";
-import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
+import { type Finding, fault, ok, remedyOf, skipped, warning } from "./finding.ts";
 
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 30;
@@ -97,7 +97,7 @@ async function checkOne(shown: Shown, now: number): Promise<readonly Finding[]> 
   if (typeof text !== "string") {
     if (text.code === "ENOENT" && shown.isRenewed === true) return [skipped(check, `${path} does not exist yet`)];
     if (text.code === "ENOENT" && check === "authority") return [skipped(check, `${path} does not exist yet`)];
-    return [fault(check, `${path} cannot be read (${text.code ?? "unknown error"})`, remedy)];
+    return [fault(check, `${path} cannot be read (${text.code ?? "unknown error"})`, remedyOf(text.code, remedy))];
   }
   let certificate: X509Certificate;
   try {

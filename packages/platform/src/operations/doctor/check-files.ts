@@ -9,7 +9,7 @@ import { ConfigurationError } from "../../foundation/config/configuration-error.
 import { systemErrorCode } from "../../foundation/pki/private-file.ts";
 import { fileSystemRisk } from "../../foundation/store/file-system-risk.ts";
 import { readServerSecret, serverKeyPath } from "../../foundation/store/server-keys.ts";
-import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
+import { AS_SERVER_USER, type Finding, fault, ok, remedyOf, skipped, warning } from "./finding.ts";
 
 const SECRETS = /^(?:.*\.key|.*\.kubeconfig(?:\.\d+)?|postern\.db(?:-wal|-shm)?|audit\.log.*)$/;
 /** Group and others who may read or write it. */
@@ -33,7 +33,7 @@ export async function checkFiles(configuration: Configuration): Promise<readonly
     ];
   }
   if (typeof found === "string") {
-    return [fault("files", `${dataDir} cannot be read (${found})`, "run the doctor as the user that runs the server")];
+    return [fault("files", `${dataDir} cannot be read (${found})`, AS_SERVER_USER)];
   }
   if (!found.isDirectory()) return [fault("files", `${dataDir} is no directory`, "correct --data-dir")];
   const risk = await fileSystemRisk(configuration);
@@ -99,7 +99,7 @@ async function checkServerKey(configuration: Configuration): Promise<Finding> {
     }
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    return fault("server key", error.message, "restore your separate copy");
+    return fault("server key", error.message, remedyOf(systemErrorCode(error.cause), "restore your separate copy"));
   }
   if (configuration.serverKeyCommand === "" && path === join(configuration.dataDir, "server.key")) {
     return warning(

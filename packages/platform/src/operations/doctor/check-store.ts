@@ -10,7 +10,7 @@ import { assertNotInterrupted } from "../../foundation/store/incomplete-store.ts
 import { readTls } from "../../foundation/store/open-store.ts";
 import { isDirectory } from "./check-files.ts";
 import { clockFinding } from "./clock.ts";
-import { type Finding, fault, ok, skipped, warning } from "./finding.ts";
+import { AS_SERVER_USER, type Finding, fault, ok, skipped, warning } from "./finding.ts";
 
 const MEBIBYTE = 1 << 20;
 /** etcd's own default, which releases before 3.6 do not tell. */
@@ -58,9 +58,7 @@ async function checkSqlite(path: string): Promise<StoreFindings> {
     case "damaged":
       return only(fault("store", `${path} is damaged: ${found.fault}`, restore));
     case "unreadable":
-      return only(
-        fault("store", `${path} cannot be read: ${found.fault}`, "run the doctor as the user that runs the server"),
-      );
+      return only(fault("store", `${path} cannot be read: ${found.fault}`, AS_SERVER_USER));
     case "newer":
       return only(fault("store", found.fault, "install that release: see docs/operations/upgrading.md"));
     case "whole":

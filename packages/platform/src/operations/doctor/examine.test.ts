@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import { loadConfiguration } from "../../foundation/config/configuration.ts";
 import { temporaryDirectory } from "../../testing/temporary-directory.ts";
 import { examine } from "./examine.ts";
+import { AS_SERVER_USER, remedyOf } from "./finding.ts";
 
 /** Its first server has not started yet. */
 async function findingsOf(given: { readonly [flag: string]: string }, environment = {}) {
@@ -22,6 +23,11 @@ it.each([
   ["leaves out a database", "sqlite", ["files"]],
 ])("%s where the data directory is none", async (_title, store, checks) => {
   expect(await checksOf(store)).toEqual(checks);
+});
+
+it.each(["EACCES", "EPERM"])("has nothing moved or restored that belongs to another user (%s)", (code) => {
+  expect(remedyOf(code, "move it away")).toBe(AS_SERVER_USER);
+  expect([remedyOf("EISDIR", "move it away"), remedyOf(undefined, "x")]).toEqual(["move it away", "x"]);
 });
 
 // As EACCES in the directory of another user, and also for the superuser that runs tests in a container.

@@ -11,6 +11,12 @@ export type Finding = {
   readonly remedy?: string;
 };
 
+export const AS_SERVER_USER = "run the doctor as the user that runs the server";
+
+/** `remedy`, unless the file with this error is of another user: there is nothing to restore or to move away then. */
+export const remedyOf = (code: string | undefined, remedy: string): string =>
+  code === "EACCES" || code === "EPERM" ? AS_SERVER_USER : remedy;
+
 export const ok = (check: string, message: string): Finding => ({ check, status: "ok", message });
 export const skipped = (check: string, message: string, remedy?: string): Finding => ({
   check,
