@@ -12,8 +12,11 @@ const INDENT = "  ";
 /** Documented in the help, the reference and the man pages. */
 export const EXIT_CODES: readonly (readonly [code: string, meaning: string])[] = [
   ["0", "the command succeeded"],
-  ["1", "it failed, or the platform refused it; the last line on standard error says why"],
-  ["2", "the command line is wrong: an unknown command or option, or a value that is not valid"],
+  [
+    "1",
+    "it failed, the platform refused it, or its options do not go together; the last line on standard error says why",
+  ],
+  ["2", "the command line cannot be read: an unknown command or option, or an argument that it does not take"],
   ["130, 143", "it was stopped by a second Ctrl-C or SIGTERM"],
 ];
 
