@@ -6,6 +6,7 @@ import { type ManualTime, manualTime } from "@postern/apiserver/runtime/testing/
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createTestCluster, type TestCluster } from "../../builtin/testing/test-cluster.ts";
 import { pods } from "../../builtin/workloads/pods/pods.ts";
+import { letTimePass, settled } from "../testing/let-time-pass.ts";
 import { createStaleDisruptions, STALE_MS } from "./stale-disruptions.ts";
 
 let cluster: TestCluster;
@@ -31,17 +32,8 @@ const start = (): Controller =>
     { pods: cluster.resource("pods") },
   );
 
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) {
-    for (const controller of controllers) await controller.idle();
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-async function pass(milliseconds: number): Promise<void> {
-  await settle();
-  time.advance(milliseconds);
-  await settle();
-}
+const settle = (): Promise<void> => settled(controllers);
+const pass = (milliseconds: number): Promise<void> => letTimePass(controllers, time, milliseconds);
 
 const disrupted = (rest: object = {}) => ({
   type: "DisruptionTarget",

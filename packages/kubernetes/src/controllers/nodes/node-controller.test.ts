@@ -7,6 +7,7 @@ import { type ManualTime, manualTime } from "@postern/apiserver/runtime/testing/
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createTestCluster, type TestCluster } from "../../builtin/testing/test-cluster.ts";
 import { nodes } from "../../builtin/workloads/nodes.ts";
+import { settled } from "../testing/let-time-pass.ts";
 import { createNodeController } from "./node-controller.ts";
 import { MONITOR_GRACE_MS, STARTUP_GRACE_MS } from "./node-health.ts";
 import { TAINT_EVERY_MS } from "./node-zones.ts";
@@ -65,10 +66,7 @@ const beat = (status = "True") => {
 /** Waits until nothing more is written, and says whether something was. */
 async function isWritten(): Promise<boolean> {
   const before = node()?.metadata.resourceVersion;
-  for (let turn = 0; turn < 20; turn++) {
-    for (const controller of controllers) await controller.idle();
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  await settled(controllers);
   return node()?.metadata.resourceVersion !== before;
 }
 

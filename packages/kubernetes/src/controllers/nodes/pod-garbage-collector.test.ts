@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { createTestCluster, type TestCluster } from "../../builtin/testing/test-cluster.ts";
 import { nodes } from "../../builtin/workloads/nodes.ts";
 import { pods } from "../../builtin/workloads/pods/pods.ts";
+import { letTimePass } from "../testing/let-time-pass.ts";
 import { createPodGarbageCollector, PERIOD_MS, QUARANTINE_MS } from "./pod-garbage-collector.ts";
 
 let cluster: TestCluster;
@@ -43,19 +44,7 @@ async function createPod(name: string, nodeName = "", metadata: object = {}): Pr
 const remove = (plural: string, name: string) => cluster.delete(plural, { name });
 const pod = (name: string): any => cluster.get("pods", { name });
 
-/** Until nothing more is written. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) {
-    await controller.idle();
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
-async function pass(milliseconds: number): Promise<void> {
-  await settle();
-  time.advance(milliseconds);
-  await settle();
-}
+const pass = (milliseconds: number): Promise<void> => letTimePass([controller], time, milliseconds);
 
 it("leaves a pod to the kubelet of its Node, however long it takes", async () => {
   await createNode("n");

@@ -12,6 +12,7 @@ import { nodes } from "../../../builtin/workloads/nodes.ts";
 import { pods } from "../../../builtin/workloads/pods/pods.ts";
 import { createNodeController } from "../../nodes/node-controller.ts";
 import { MONITOR_GRACE_MS } from "../../nodes/node-health.ts";
+import { letTimePass, settled } from "../../testing/let-time-pass.ts";
 import { createAllowance, LOOKS } from "../allowance.ts";
 import type { WorkloadPort } from "../workload-port.ts";
 import { createLostNodePods } from "./lost-node-pods.ts";
@@ -57,18 +58,8 @@ function start(): Controller[] {
   return [createNodeController(port, deps), createLostNodePods(port as WorkloadPort)];
 }
 
-/** Until nothing more is written. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) {
-    for (const controller of controllers) await controller.idle();
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-async function pass(milliseconds: number): Promise<void> {
-  await settle();
-  time.advance(milliseconds);
-  await settle();
-}
+const settle = (): Promise<void> => settled(controllers);
+const pass = (milliseconds: number): Promise<void> => letTimePass(controllers, time, milliseconds);
 
 const now = (): string => formatTimestamp(time.clock.now());
 const setReady = (name: string, condition: object) =>

@@ -10,6 +10,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { createTestCluster, type TestCluster } from "../../../builtin/testing/test-cluster.ts";
 import { nodes } from "../../../builtin/workloads/nodes.ts";
 import { pods } from "../../../builtin/workloads/pods/pods.ts";
+import { letTimePass, settled } from "../../testing/let-time-pass.ts";
 import { createAllowance, LOOKS } from "../allowance.ts";
 import type { WorkloadPort } from "../workload-port.ts";
 import { createTaintEvictionController } from "./taint-eviction-controller.ts";
@@ -84,19 +85,8 @@ const events = (): readonly string[] => {
   return view.list(keys.prefix).map((event) => (event.decode() as KubeObject)["message"] as string);
 };
 
-/** Until nothing more is written. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 20; turn++) {
-    for (const controller of controllers) await controller.idle();
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
-async function pass(milliseconds: number): Promise<void> {
-  await settle();
-  time.advance(milliseconds);
-  await settle();
-}
+const settle = (): Promise<void> => settled(controllers);
+const pass = (milliseconds: number): Promise<void> => letTimePass(controllers, time, milliseconds);
 
 it("evicts at once what does not tolerate a new taint, and says so", async () => {
   await createNode();
