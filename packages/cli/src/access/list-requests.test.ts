@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sendJson, startTestServer, type TestServer } from "@postern/client/testing/test-server";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { runCommand } from "../testing/run-command.ts";
+import { writeKubeconfig } from "../testing/write-kubeconfig.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "postern-access-"));
 let server: TestServer;
@@ -13,23 +14,7 @@ beforeAll(async () => {
   server = await startTestServer();
   const path = join(directory, "config");
   environment = { KUBECONFIG: path };
-  writeFileSync(
-    path,
-    JSON.stringify({
-      "current-context": "main",
-      contexts: [{ name: "main", context: { cluster: "c", user: "u" } }],
-      clusters: [
-        {
-          name: "c",
-          cluster: {
-            server: server.url,
-            "certificate-authority-data": Buffer.from(server.certificatePem).toString("base64"),
-          },
-        },
-      ],
-      users: [{ name: "u", user: { token: "secret" } }],
-    }),
-  );
+  writeKubeconfig(path, server);
 });
 afterAll(async () => {
   rmSync(directory, { recursive: true });
