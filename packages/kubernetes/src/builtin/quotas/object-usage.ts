@@ -8,7 +8,7 @@ import { parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import { STORAGE_CLASS } from "../default-classes.ts";
 import { listAt, numberAt, textAt } from "../workloads/json-members.ts";
 import { containerAmounts, podAmounts } from "../workloads/pods/pod-resources.ts";
-import type { Pod } from "../workloads/pods/pods.ts";
+import { hasEnded, type Pod } from "../workloads/pods/pods.ts";
 import { quantityText } from "./quantities.ts";
 import { claimScopes, podScopes, type ScopeValues } from "./quota-scopes.ts";
 
@@ -27,7 +27,7 @@ const CLASS_SUFFIX = ".storageclass.storage.k8s.io/";
 /** A pod that has ended uses nothing, nor does one whose Node does not end it: long after its period new pods have its place. */
 export function podUsage(object: KubeObject): ObjectUsage {
   const { spec, status, metadata } = object as Pod;
-  if (status?.phase === "Succeeded" || status?.phase === "Failed") return NOTHING;
+  if (hasEnded({ status })) return NOTHING;
   const amounts = new Map([["pods", ONE]]);
   for (const [name, amount] of podAmounts(spec, "requests")) {
     const isCompute = COMPUTE.includes(name);

@@ -17,7 +17,7 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import type { InstalledResource } from "@postern/apiserver/registry/resource-registry";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Budget } from "../../builtin/policy/pod-disruption-budgets.ts";
-import { isPodReady, type Pod } from "../../builtin/workloads/pods/pods.ts";
+import { hasEnded, isPodReady, type Pod } from "../../builtin/workloads/pods/pods.ts";
 import { createAllowance, LOOKS } from "../workloads/allowance.ts";
 import { createSummaries, readStored } from "../workloads/read-stored.ts";
 import { scaledValue } from "../workloads/scaled-value.ts";
@@ -211,7 +211,7 @@ type SelectedPod = {
 
 const summaryOf = (pod: Pod): SelectedPod => ({
   name: pod.metadata.name ?? "",
-  hasEnded: pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed",
+  hasEnded: hasEnded(pod),
   isBeingRemoved: isBeingDeleted(pod),
   isReady: isPodReady(pod),
   owner: controllerOf(pod.metadata),

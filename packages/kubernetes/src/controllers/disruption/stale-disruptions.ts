@@ -1,7 +1,7 @@
 // Takes the condition `DisruptionTarget` back from pods whose deletion has not followed: Jobs and budgets would count them as disrupted for ever.
 // Source: k8s.io/kubernetes/pkg/controller/disruption/disruption.go (syncStalePodDisruption)
 
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp, parseTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
@@ -13,7 +13,7 @@ import { createScans } from "@postern/apiserver/controllers/scans";
 import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { inSlices } from "@postern/apiserver/runtime/in-slices";
 import { DISRUPTION, withCondition } from "../../builtin/workloads/pods/pod-conditions.ts";
-import type { Pod } from "../../builtin/workloads/pods/pods.ts";
+import { hasEnded, type Pod } from "../../builtin/workloads/pods/pods.ts";
 import { retryLater } from "../workloads/workload-port.ts";
 
 /** So long after the condition became true, its cause has failed. */
@@ -50,7 +50,7 @@ export function createStaleDisruptions(
   function leftMs({ metadata, status }: Pick<Pod, "metadata" | "status">): number | undefined {
     const condition = status?.conditions?.find(({ type }) => type === DISRUPTION);
     if (condition?.status !== "True" || condition.reason === ENDED_BY_KUBELET) return undefined;
-    if ((metadata.deletionTimestamp ?? "") !== "" || isEnded(status)) return undefined;
+    if (isBeingDeleted({ metadata }) || hasEnded({ status })) return undefined;
     return (parseTimestamp(condition.lastTransitionTime ?? "") ?? 0) + STALE_MS - clock.now();
   }
 
@@ -66,8 +66,6 @@ export function createStaleDisruptions(
 
 /** A kubelet may take its time to end a pod. */
 const ENDED_BY_KUBELET = "TerminationByKubelet";
-
-const isEnded = (status: Pod["status"]): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
 
 const podOf = (object: CachedObject) => object.read(readPod) as Pick<Pod, "metadata" | "status">;
 

@@ -2,7 +2,7 @@
 // out of service. In clusters whose controllers replace pods, those on Nodes that are gone are deleted, too, and the oldest of very many that have ended.
 // Source: k8s.io/kubernetes/pkg/controller/podgc/gc_controller.go
 
-import type { KubeObject } from "@postern/apimachinery/meta/object-meta";
+import { isBeingDeleted, type KubeObject } from "@postern/apimachinery/meta/object-meta";
 import { formatTimestamp } from "@postern/apimachinery/time/timestamp";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
@@ -19,7 +19,7 @@ import { WorkQueue } from "@postern/apiserver/controllers/work-queue";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Node } from "../../builtin/workloads/nodes.ts";
 import { withDisruption } from "../../builtin/workloads/pods/pod-conditions.ts";
-import type { Pod } from "../../builtin/workloads/pods/pods.ts";
+import { hasEnded, type Pod } from "../../builtin/workloads/pods/pods.ts";
 import { readyOf } from "./node-health.ts";
 
 export type PodGarbageCollectorDeps = {
@@ -181,8 +181,8 @@ function stateOf(object: CachedObject): PodToEnd {
   return {
     metadata,
     nodeName: spec?.nodeName ?? "",
-    isDeleted: (metadata.deletionTimestamp ?? "") !== "",
-    isFinished: status?.phase === "Succeeded" || status?.phase === "Failed",
+    isDeleted: isBeingDeleted({ metadata }),
+    isFinished: hasEnded({ status }),
     isEvicted: status?.phase === "Failed" && status.reason === "Evicted",
     hasGrace: (metadata.deletionGracePeriodSeconds ?? 0) > 0,
   };

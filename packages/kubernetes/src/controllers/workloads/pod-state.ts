@@ -3,6 +3,7 @@
 import type { JsonObject } from "@postern/apimachinery/json/json-value";
 import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { createMemberReader } from "@postern/apiserver/cache/read-members";
+import { hasEnded } from "../../builtin/workloads/pods/pods.ts";
 import type { Condition } from "./conditions.ts";
 
 export type PodState = {
@@ -106,7 +107,7 @@ function readState(object: CachedObject): PodState {
   const isDeleted = (metadata.deletionTimestamp ?? null) !== null;
   const ready = status.conditions?.find(({ type, status: holds }) => type === "Ready" && holds === "True");
   const ends = (status.containerStatuses ?? []).map(({ state }) => Date.parse(state?.terminated?.finishedAt ?? ""));
-  const isFinished = phase === "Succeeded" || phase === "Failed";
+  const isFinished = hasEnded({ status });
   const unready = status.conditions?.find(({ type, status: holds }) => type === "Ready" && holds === "False");
   const lastEnd = ends.length > 0 ? Math.max(...ends) : Number.NaN;
   const end = Number.isNaN(lastEnd) ? Date.parse(unready?.lastTransitionTime ?? "") : lastEnd;

@@ -24,7 +24,7 @@ import type { Clock } from "@postern/apiserver/runtime/clock";
 import { createTurns } from "@postern/apiserver/runtime/in-slices";
 import type { Budget } from "../../policy/pod-disruption-budgets.ts";
 import { DISRUPTION, withHeldCondition } from "./pod-conditions.ts";
-import { isPodReady, type Pod } from "./pods.ts";
+import { hasEnded, isPodReady, type Pod } from "./pods.ts";
 
 // Without what evictions do not take of DeleteOptions: OpenAPI documents have no name for it, and no descriptions.
 const evictionFields = s
@@ -170,9 +170,8 @@ async function makeRoom(
   { dryRun }: DeleteOptions,
   deps: EvictionDeps,
 ): Promise<boolean> {
-  const { phase = "" } = pod.status ?? {};
-  if (phase === "Succeeded" || phase === "Failed" || isBeingDeleted(pod)) return false;
-  if (phase === "Pending") return true;
+  if (hasEnded(pod) || isBeingDeleted(pod)) return false;
+  if (pod.status?.phase === "Pending") return true;
   const [budget, another] = await budgetsOf(pod, deps);
   if (budget === undefined) return false;
   if (another !== undefined) {

@@ -200,6 +200,11 @@ function validateResize({ spec }: Pod, old: Pod): readonly FieldError[] {
     : [invalidError("spec", before, "Pod QOS Class may not change as a result of resizing")];
 }
 
+type Phased = { readonly status?: { readonly phase?: string | undefined } | undefined };
+
+/** Whether all its containers have ended, for good. */
+export const hasEnded = ({ status }: Phased): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
+
 /** Whether the condition Ready holds. */
 export const isPodReady = ({ status }: Pick<Pod, "status">): boolean =>
   (status?.conditions ?? []).some(({ type, status: holds }) => type === "Ready" && holds === "True");

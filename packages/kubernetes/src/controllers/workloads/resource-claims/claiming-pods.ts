@@ -9,6 +9,7 @@ import type { ControlledResource } from "@postern/apiserver/controllers/controll
 import { createScans } from "@postern/apiserver/controllers/scans";
 import type { Scheduler } from "@postern/apiserver/runtime/clock";
 import { inSlices } from "@postern/apiserver/runtime/in-slices";
+import { hasEnded } from "../../../builtin/workloads/pods/pods.ts";
 
 /** A claim that a pod asks for. */
 export type PodClaim = {
@@ -93,7 +94,7 @@ export function podOf(object: CachedObject): ClaimingPod {
   );
   const { nodeName = "" } = spec;
   const isDeleted = (metadata.deletionTimestamp ?? null) !== null;
-  const isFinished = status.phase === "Succeeded" || status.phase === "Failed";
+  const isFinished = hasEnded({ status });
   return {
     namespace: metadata.namespace ?? "",
     name: metadata.name ?? "",

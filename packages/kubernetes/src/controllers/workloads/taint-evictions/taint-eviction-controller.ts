@@ -171,7 +171,7 @@ function stateOf(object: CachedObject) {
   const { metadata, spec = {} } = object.read(readPod) as Pick<Pod, "metadata"> & {
     readonly spec?: Partial<Pod["spec"]>;
   };
-  const { namespace = "", name = "", uid = "", deletionTimestamp = null } = metadata;
+  const { namespace = "", name = "", uid = "" } = metadata;
   const { nodeName = "", tolerations = [] } = spec;
   return {
     namespace,
@@ -180,6 +180,6 @@ function stateOf(object: CachedObject) {
     version: object.revision,
     nodeName,
     tolerations,
-    isDeleted: deletionTimestamp !== null,
+    isDeleted: isBeingDeleted({ metadata }),
   };
 }
