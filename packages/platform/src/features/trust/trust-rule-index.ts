@@ -5,6 +5,7 @@ import type { CachedObject } from "@postern/apiserver/cache/cached-object";
 import { followView, type ViewPrefix } from "@postern/apiserver/cache/view-informer";
 import { ChangeListeners } from "@postern/apiserver/runtime/change-listeners";
 import type { Foundation } from "../../foundation/foundation.ts";
+import type { IssuerSource } from "../../foundation/issuers/issuer-source.ts";
 import { sameOwner } from "../access-keys/access-key-owner.ts";
 import type { GrantedKey, KeyGrant, KeyGrants } from "../access-keys/key-grant.ts";
 import { isPermissionSubset } from "../access-keys/validity/permission-subset.ts";
@@ -19,8 +20,8 @@ export type TrustRules = KeyGrants &
     ofIssuer(issuer: string): readonly TrustRuleState[];
     /** Those whose keys come from the source. */
     ofSource(id: string): readonly TrustRuleState[];
-    /** One rule of each source. */
-    all(): Iterable<TrustRuleState>;
+    /** Each once. */
+    sources(): Iterable<IssuerSource>;
     /** The ids of the sources that the rules of a project name. */
     sourcesOf(project: string): ReadonlyMap<string, unknown>;
   };
@@ -90,8 +91,8 @@ export function openTrustRules({ names, objects, runtime, onError }: Foundation)
     get: (id) => (lost.size === 0 ? byId.get(id) : undefined),
     ofIssuer: (issuer) => (lost.size === 0 ? [...(byIssuer.get(issuer) ?? [])] : []),
     ofSource: (id) => [...(bySource.get(id) ?? [])],
-    *all() {
-      for (const [first] of bySource.values()) if (first !== undefined) yield first;
+    *sources() {
+      for (const [first] of bySource.values()) if (first !== undefined) yield first.source;
     },
     sourcesOf: (project) => byProject.get(project) ?? NO_SOURCES,
     keyRefusalOf(grant, key) {

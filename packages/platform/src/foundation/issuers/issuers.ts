@@ -11,7 +11,8 @@ export type Issuers = Disposable & { readonly keys: IssuerKeys; readonly takenTo
 
 /** Objects that name an issuer each. */
 type NamedIssuers = {
-  all(): Iterable<{ readonly source: IssuerSource }>;
+  /** May repeat. */
+  sources(): Iterable<IssuerSource>;
   onChange(listener: () => void): Disposable;
 };
 
@@ -20,7 +21,7 @@ export function openIssuers(base: Foundation, named: readonly NamedIssuers[]): I
   const { configuration, names, storage, runtime } = base;
   const { scheduler } = runtime;
   const keys = createIssuerKeys(fetchIssuerKeys(configuration, names, scheduler), runtime);
-  const use = (): void => keys.use(named.flatMap((objects) => [...objects.all()].map(({ source }) => source)));
+  const use = (): void => keys.use(named.flatMap((objects) => [...objects.sources()]));
   use();
   const following = named.map((objects) => objects.onChange(use));
   const taken = base.records("taken-tokens");

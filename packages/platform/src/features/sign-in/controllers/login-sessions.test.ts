@@ -68,6 +68,7 @@ function follow(): void {
       ...NO_GRANTS,
       get: (name) => providers.get(name),
       all: () => [...providers.values()],
+      sources: () => [],
       [Symbol.dispose]() {},
     },
     client: {

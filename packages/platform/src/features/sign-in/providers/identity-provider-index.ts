@@ -2,6 +2,7 @@
 
 import { followView } from "@postern/apiserver/cache/view-informer";
 import type { Foundation } from "../../../foundation/foundation.ts";
+import type { IssuerSource } from "../../../foundation/issuers/issuer-source.ts";
 import { isGrantOfRequest, type KeyGrant, type KeyGrants } from "../../access-keys/key-grant.ts";
 import { type KeyRefusal, withdrawn } from "../../access-keys/validity/ready-reasons.ts";
 import type { Directory } from "../../directory/directory.ts";
@@ -12,6 +13,7 @@ export type IdentityProviders = KeyGrants &
     get(name: string): IdentityProviderState | undefined;
     /** In the order of their names. */
     all(): readonly IdentityProviderState[];
+    sources(): Iterable<IssuerSource>;
   };
 
 /**
@@ -56,6 +58,7 @@ export function openIdentityProviders(
   return {
     get: (name) => (isLost ? undefined : byName.get(name)),
     all: () => [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1)),
+    sources: () => [...byName.values()].map(({ source }) => source),
     keyRefusalOf(grant, { owner }) {
       // Not known to be invalid, so nothing is deleted.
       if (isLost) return { reason: "Unknown", message: "the identity providers are being loaded" };
